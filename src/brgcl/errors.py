@@ -1,0 +1,42 @@
+"""The errors that brgcl raises on purpose.
+
+Every one of them is a `BrgclError`; what a user can mend is an `InputError`, whose message names
+the problem, its place and the remedy in one line.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class BrgclError(Exception):
+    """Base of all errors that brgcl raises on purpose."""
+
+
+class InputError(BrgclError, ValueError):
+    """The input is wrong: a file, an argument or a graph that breaks a stated rule."""
+
+
+class DataNotFound(BrgclError, FileNotFoundError):
+    """A public data set is neither on disk nor downloadable."""
+
+    def __str__(self) -> str:
+        """Return the message alone: `FileNotFoundError` would print an errno tuple."""
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFitted(BrgclError, AttributeError):
+    """A learned attribute was asked for before `fit`."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], hint: str = "") -> InputError:
+    """Build the error for a name that is not in a list, with the nearest one as a suggestion.
+
+    Example:
+        >>> str(unknown_name("method", "gnc", ["gcn", "brgcl"]))
+        "unknown method 'gnc'; did you mean 'gcn'? Known: gcn, brgcl"
+    """
+    names = list(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.5)
+    guess = f"; did you mean '{close[0]}'?" if close else "."
+    tail = f" ({hint})" if hint else f" Known: {', '.join(names)}"
+    return InputError(f"unknown {what} '{name}'{guess}{tail}")
