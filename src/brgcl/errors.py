@@ -16,7 +16,7 @@ class InputError(BrgclError, ValueError):
     """The input is wrong: a file, an argument or a graph that breaks a stated rule."""
 
 
-class DataNotFound(BrgclError, FileNotFoundError):
+class DataNotFound(BrgclError, FileNotFoundError):  # noqa: N818 - reads as what happened
     """A public data set is neither on disk nor downloadable."""
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class DataNotFound(BrgclError, FileNotFoundError):
         return str(self.args[0]) if self.args else ""
 
 
-class NotFitted(BrgclError, AttributeError):
+class NotFitted(BrgclError, AttributeError):  # noqa: N818 - reads as what happened
     """A learned attribute was asked for before `fit`."""
 
 

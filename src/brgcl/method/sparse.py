@@ -78,19 +78,46 @@ class Matrix:
     @cached_property
     def transpose(self) -> Tensor:
         """The transposed matrix, built on first use and kept."""
-        if self.symmetric or not is_sparse(self.data):
-            return self.data if self.symmetric else self.data.T
-        flipped = csr_to_scipy(self.data).T.tocsr()
-        return csr_from_scipy(flipped).to(dtype=self.data.dtype, device=self.data.device)
+        if self.symmetric:
+            return self.data
+        if not is_sparse(self.data):
+            return self.data.T
+        return self._transposed(self.data.values())
+
+    def dropout(self, p: float, generator: torch.Generator) -> "Matrix":
+        """Zero each stored entry with probability p and scale up the rest, as dropout does."""
+        values = self.data.values() if is_sparse(self.data) else self.data
+        kept = torch.rand(values.shape, generator=generator).to(values.device) >= p
+        values = values * kept / (1 - p)
+        if not is_sparse(self.data):
+            return Matrix(values)
+        shape = (self.shape[0], self.shape[1])
+        dropped = Matrix(
+            csr_tensor(self.data.crow_indices(), self.data.col_indices(), values, shape)
+        )
+        dropped.__dict__["transpose"] = self._transposed(values)
+        return dropped
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """Multiply by a dense matrix `(N, K)`; the gradient reaches that matrix alone."""
-        if not is_sparse(self.data):
-            return self.data @ dense
-        if not dense.requires_grad:
+        if not is_sparse(self.data) or not dense.requires_grad:
             return self.data @ dense
         product: Tensor = _SparseProduct.apply(dense, self)  # type: ignore[no-untyped-call]
         return product
+
+    @cached_property
+    def _transposed_pattern(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Row starts and columns of the transpose, and where its entries stand in `data`."""
+        rows, columns = self.shape
+        row = torch.repeat_interleave(self.data.crow_indices().diff())
+        order = torch.argsort(self.data.col_indices() * rows + row)
+        crow = torch.zeros(columns + 1, dtype=torch.long, device=row.device)
+        crow[1:] = torch.bincount(self.data.col_indices(), minlength=columns).cumsum(0)
+        return crow, row[order], order
+
+    def _transposed(self, values: Tensor) -> Tensor:
+        crow, col, order = self._transposed_pattern
+        return csr_tensor(crow, col, values[order], (self.shape[1], self.shape[0]))
 
 
 class _SparseProduct(torch.autograd.Function):

@@ -1,0 +1,186 @@
+"""Pseudo labels and their number: the Dirichlet-process mixture in its small-variance limit.
+
+The paper's mixture has Gaussian components of covariance sigma·I with means from N(0, rho·I) under
+a Dirichlet process of concentration alpha. As sigma goes to 0 with
+xi = 2 sigma log((1 + rho/sigma)^(D/2) / alpha) held fixed, Gibbs sampling becomes DP-means
+(Kulis & Jordan 2012), which lowers
+
+    objective = sum_i |h_i - c_{z_i}|² + xi K
+
+One round: assign, open at most one cluster (at the farthest point, if it lies beyond xi), move
+the centres to their means, drop empty clusters, merge two clusters when that pays. No step
+raises the objective.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """A partition and how it was reached.
+
+    Attributes:
+        assignment: Cluster of each node in `0..K-1`, `(N,)`.
+        centers: Mean of each cluster, `(K, D)`.
+        objective: Sum of squared distances plus xi · K.
+        trace: The objective after each round.
+        capped: Whether another cluster would have been opened but for `max_clusters`.
+    """
+
+    assignment: Tensor
+    centers: Tensor
+    objective: float
+    trace: tuple[float, ...]
+    capped: bool
+
+    @property
+    def num_clusters(self) -> int:
+        """K."""
+        return self.centers.shape[0]
+
+
+def pseudo_labels(h: Tensor, centers: Tensor, xi: float) -> tuple[Tensor, Tensor]:
+    """Assign each node to its nearest centre, or to a new one beyond xi, Eq. (4).
+
+    Args:
+        h: Representations, `(N, D)`.
+        centers: Centres, `(K, D)`.
+        xi: Squared distance from which a new cluster is cheaper.
+
+    Returns:
+        Labels in `0..K`, where K asks for a new cluster, and squared distances d_{i z_i}, `(N,)`.
+    """
+    distance, label = _nearest(h, centers)
+    beyond = distance > xi
+    K = centers.shape[0]
+    return torch.where(beyond, K, label), torch.where(beyond, xi, distance)
+
+
+def dp_means(
+    h: Tensor,
+    xi: float,
+    *,
+    centers: Tensor | None = None,
+    max_clusters: int = 64,
+    max_rounds: int = 300,
+) -> Clustering:
+    """Cluster representations without knowing the number of clusters.
+
+    Args:
+        h: Representations, `(N, D)`.
+        xi: Price of a cluster, a squared distance.
+        centers: Where to start, `(K, D)`; by default the mean of all points.
+        max_clusters: No cluster is opened beyond this number.
+        max_rounds: Stop after so many rounds even if the partition still changes.
+    """
+    if centers is None:
+        centers = h.mean(0, keepdim=True)
+    total = h.double().pow(2).sum()
+    previous: Tensor | None = None
+    trace: list[float] = []
+    capped = False
+    for _ in range(max_rounds):
+        distance, label = _nearest(h, centers)
+        farthest = int(distance.argmax())
+        beyond = bool(distance[farthest] > xi)
+        capped = beyond and centers.shape[0] >= max_clusters
+        opened = beyond and not capped
+        if opened:
+            label[farthest] = centers.shape[0]
+        sums, counts = cluster_sums(h, label, centers.shape[0] + opened)
+        label, sums, counts = _drop_empty(label, sums, counts)
+        label, sums, counts, merged = _merge(label, sums, counts, xi)
+        centers = sums / counts[:, None]
+        within = total - (sums.double().pow(2).sum(1) / counts.double()).sum()
+        trace.append(float(within.clamp_min(0)) + xi * centers.shape[0])
+        settled = previous is not None and torch.equal(label, previous)
+        if settled and not opened and not merged:
+            break
+        previous = label
+    return Clustering(label, centers, trace[-1], tuple(trace), capped)
+
+
+def k_means(h: Tensor, centers: Tensor, *, max_rounds: int = 300) -> Clustering:
+    """Cluster with a given number of clusters (Lloyd), for comparison with `dp_means`.
+
+    Args:
+        h: Representations, `(N, D)`.
+        centers: Where to start, `(K, D)`; a centre that loses all points stays where it is.
+        max_rounds: Stop after so many rounds even if the partition still changes.
+    """
+    previous: Tensor | None = None
+    trace: list[float] = []
+    for _ in range(max_rounds):
+        distance, label = _nearest(h, centers)
+        trace.append(float(distance.double().sum()))
+        if previous is not None and torch.equal(label, previous):
+            break
+        previous = label
+        sums, counts = cluster_sums(h, label, centers.shape[0])
+        centers = torch.where(counts[:, None] > 0, sums / counts.clamp_min(1)[:, None], centers)
+    return Clustering(label, centers, trace[-1], tuple(trace), capped=False)
+
+
+def farthest_first(h: Tensor, num_clusters: int) -> Tensor:
+    """Choose starting centres for `k_means`: the mean's farthest point, then ever the farthest."""
+    centers = h.mean(0, keepdim=True)
+    chosen: list[Tensor] = []
+    for _ in range(num_clusters):
+        distance, _ = _nearest(h, torch.stack(chosen) if chosen else centers)
+        chosen.append(h[distance.argmax()])
+    return torch.stack(chosen)
+
+
+def cluster_sums(h: Tensor, label: Tensor, num_clusters: int) -> tuple[Tensor, Tensor]:
+    """Sum and count the rows of each cluster, `(K, D)` and `(K,)`."""
+    counts = torch.bincount(label, minlength=num_clusters).to(h.dtype)
+    member = torch.zeros(h.shape[0], num_clusters, dtype=h.dtype, device=h.device)
+    member.scatter_(1, label[:, None], 1)
+    return member.T @ h, counts
+
+
+def _nearest(h: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
+    """Squared distance to, and index of, the nearest centre: one product against K centres."""
+    scores = torch.addmm(centers.pow(2).sum(1)[None, :], h, centers.T, alpha=-2)  # (N, K)
+    best, label = scores.min(1)
+    return (best + h.pow(2).sum(1)).clamp_min_(0), label
+
+
+def _drop_empty(label: Tensor, sums: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    alive = counts > 0
+    if bool(alive.all()):
+        return label, sums, counts
+    return (alive.cumsum(0) - 1)[label], sums[alive], counts[alive]
+
+
+def _merge(
+    label: Tensor, sums: Tensor, counts: Tensor, xi: float
+) -> tuple[Tensor, Tensor, Tensor, bool]:
+    """Merge the cheapest pair while n1 n2 / (n1 + n2) |c1 - c2|² < xi: the objective falls."""
+    K = counts.numel()
+    target = torch.arange(K, device=label.device)
+    sums, counts = sums.clone(), counts.clone()
+    merged = False
+    while int((counts > 0).sum()) > 1:
+        centers = sums / counts.clamp_min(1)[:, None]
+        gap = torch.cdist(centers, centers).pow(2)
+        cost = gap / (1 / counts[:, None] + 1 / counts[None, :])
+        dead = counts == 0
+        cost[dead] = torch.inf
+        cost[:, dead] = torch.inf
+        cost.fill_diagonal_(torch.inf)
+        best = int(cost.argmin())
+        if not bool(cost.flatten()[best] < xi):
+            break
+        first, second = divmod(best, K)
+        sums[first] += sums[second]
+        counts[first] += counts[second]
+        sums[second], counts[second] = 0, 0
+        target[target == second] = first
+        merged = True
+    if not merged:
+        return label, sums, counts, False
+    return (*_drop_empty(target[label], sums, counts), True)

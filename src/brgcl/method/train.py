@@ -1,0 +1,199 @@
+"""Algorithm 1 of the paper: training the encoder without labels."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from brgcl.config import BRGCLConfig
+from brgcl.method.confidence import confidence, confident_nodes, propagate, threshold
+from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
+from brgcl.method.encoder import Encoder
+from brgcl.method.graph import Graph
+from brgcl.method.node_loss import decorrelation_loss, node_loss, sample_negatives
+from brgcl.method.prototypes import prototype_loss, robust_prototypes
+from brgcl.method.views import View, common_nodes, two_views
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch did; `history_` is a list of these."""
+
+    epoch: int
+    loss: float
+    node_loss: float
+    proto_loss: float | None
+    num_prototypes: int | None
+    confident_share: float | None
+    gamma: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Prototypes:
+    """Clusters of the nodes, who is confident in them, and the robust prototypes.
+
+    Attributes:
+        clusters: The partition.
+        confidence: Confidence of each node in its pseudo label, `(N,)`.
+        confident: Mask of confident nodes, `(N,)`.
+        prototypes: Means of confident nodes, `(K, D)`.
+    """
+
+    clusters: Clustering
+    confidence: Tensor
+    confident: Tensor
+    prototypes: Tensor
+
+
+def train(
+    graph: Graph,
+    config: BRGCLConfig,
+    generator: torch.Generator,
+    callback: Callable[[Epoch], None] | None = None,
+) -> tuple[Encoder, list[Epoch]]:
+    """Train the encoder (Algorithm 1).
+
+    Args:
+        graph: The graph; it carries no labels.
+        config: Settings.
+        generator: Source of randomness.
+        callback: Called after each epoch.
+    """
+    encoder = Encoder(
+        graph.x.shape[1],
+        hidden=config.hidden,
+        dim=config.dim,
+        num_layers=config.num_layers,
+        activation=config.activation,
+        generator=generator,
+    ).to(device=graph.x.data.device, dtype=graph.x.data.dtype)
+    optimizer = torch.optim.Adam(
+        encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
+    )
+    proto_weight = 1 / graph.x.shape[0] if config.proto_weight == "1/N" else config.proto_weight
+    history: list[Epoch] = []
+    centers: Tensor | None = None
+    best, stale = float("inf"), 0
+    for t in range(1, config.epochs + 1):
+        start = time.perf_counter()
+        gamma = threshold(t, config.epochs, config.gamma0)
+        views = two_views(graph, config.views, generator)
+        node = contrast_views(encoder, graph, views, config, generator)
+        proto, found = None, None
+        if t > config.warmup_epochs and proto_weight > 0:
+            h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)  # (N, D)
+            found = find_prototypes(
+                h.detach(), graph, gamma, config, centers, max_rounds=config.cluster_rounds
+            )
+            centers = found.clusters.centers
+            proto = prototype_loss(h, found.clusters.assignment, found.prototypes, config.proto_tau)
+        loss = representation_loss(node, proto, config.node_weight, proto_weight)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        history.append(
+            Epoch(
+                epoch=t,
+                loss=loss.item(),
+                node_loss=node.item(),
+                proto_loss=None if proto is None else proto.item(),
+                num_prototypes=None if found is None else found.clusters.num_clusters,
+                confident_share=None if found is None else found.confident.float().mean().item(),
+                gamma=gamma,
+                seconds=time.perf_counter() - start,
+            )
+        )
+        if callback is not None:
+            callback(history[-1])
+        best, stale = (history[-1].loss, 0) if history[-1].loss < best else (best, stale + 1)
+        if config.patience is not None and stale >= config.patience:
+            break
+    return encoder, history
+
+
+def contrast_views(
+    encoder: Encoder,
+    graph: Graph,
+    views: tuple[View, View],
+    config: BRGCLConfig,
+    generator: torch.Generator,
+) -> Tensor:
+    """Encode the two views and contrast the nodes that survive in both."""
+    h1, h2 = (encoder(graph.x, view.adjacency, view.columns) for view in views)
+    nodes = common_nodes(*views)
+    if nodes is not None:
+        h1, h2 = h1[nodes], h2[nodes]
+    if config.node_objective == "decorrelation":
+        return decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
+    return node_loss(
+        h1,
+        h2,
+        objective=config.node_objective,
+        tau=config.tau,
+        positive_twice=config.positive_twice,
+        negatives=sample_negatives(h1.shape[0], num_negatives(config, h1.shape[0]), generator),
+        tile_bytes=config.tile_mb << 20,
+    )
+
+
+def find_prototypes(
+    h: Tensor,
+    graph: Graph,
+    gamma: float,
+    config: BRGCLConfig,
+    centers: Tensor | None,
+    *,
+    max_rounds: int,
+) -> Prototypes:
+    """Find pseudo labels, confident nodes and robust prototypes (Algorithm 1, lines 7 to 11).
+
+    Args:
+        h: Unit-length representations, `(N, D)`.
+        graph: The graph.
+        gamma: Threshold on the cross-entropy.
+        config: Settings.
+        centers: Centres to start from, or None for a cold start.
+        max_rounds: Limit on the rounds of clustering.
+    """
+    clusters = find_clusters(h, config, centers, max_rounds=max_rounds)
+    label, K = clusters.assignment, clusters.num_clusters
+    soft = propagate(label, K, graph.adjacency.transition, config.alpha, config.propagation_steps)
+    own = confidence(soft, label)
+    confident = confident_nodes(own, gamma)
+    trusted = confident if config.prototypes == "confident" else torch.ones_like(confident)
+    prototypes = robust_prototypes(h, label, trusted, K)
+    if config.normalize_prototypes:
+        prototypes = F.normalize(prototypes, dim=1)
+    return Prototypes(clusters, own, confident, prototypes)
+
+
+def find_clusters(
+    h: Tensor, config: BRGCLConfig, centers: Tensor | None, *, max_rounds: int
+) -> Clustering:
+    """Find pseudo labels by DP-means or, for comparison, by K-means."""
+    if config.clustering == "kmeans" and config.num_prototypes is not None and centers is None:
+        centers = farthest_first(h, config.num_prototypes)
+    if config.clustering == "kmeans" and centers is not None:
+        return k_means(h, centers, max_rounds=max_rounds)
+    return dp_means(
+        h, config.xi, centers=centers, max_clusters=config.max_prototypes, max_rounds=max_rounds
+    )
+
+
+def representation_loss(
+    node: Tensor, proto: Tensor | None, node_weight: float, proto_weight: float
+) -> Tensor:
+    """Sum the node contrast and the contrast to prototypes, Eq. (8)."""
+    loss = node_weight * node
+    return loss if proto is None else loss + proto_weight * proto
+
+
+def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
+    """Resolve the setting "auto": all nodes while that is quick, a sample beyond."""
+    if config.num_negatives == "auto":
+        return None if num_nodes <= 10_000 else 1024
+    return config.num_negatives
