@@ -1,0 +1,134 @@
+"""How well predictions and clusters agree with the truth: plain numbers, higher is better.
+
+Every function leaves out the nodes whose true class is unknown (-1).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from torch import Tensor
+
+from brgcl.errors import InputError
+
+Labels = Tensor | NDArray[Any]
+"""A one-dimensional tensor or array of integers."""
+
+
+def accuracy(predicted: Labels, truth: Labels) -> float:
+    """Share of the nodes whose predicted class is the true one.
+
+    Args:
+        predicted: Predicted class of each node, `(N,)`.
+        truth: True class of each node, or -1 for unknown, `(N,)`.
+
+    Raises:
+        InputError: The lengths differ, the entries are no integers, or no true class is known.
+
+    Example:
+        >>> accuracy(np.array([0, 1, 1, 2]), np.array([0, 1, 2, -1]))
+        0.6666666666666666
+    """
+    found, known = _comparable(predicted, truth)
+    return float(np.mean(found == known))
+
+
+def macro_f1(predicted: Labels, truth: Labels) -> float:
+    """Mean over the true classes of F1, the harmonic mean of precision and recall.
+
+    A class that is predicted but never true has no F1 of its own; such predictions cost the recall
+    of the classes they were taken from.
+
+    Args:
+        predicted: Predicted class of each node, `(N,)`.
+        truth: True class of each node, or -1 for unknown, `(N,)`.
+
+    Raises:
+        InputError: As for `accuracy`.
+    """
+    found, known = _comparable(predicted, truth)
+    classes = np.unique(known)[:, None]  # (C, 1)
+    is_found, is_known = found == classes, known == classes  # (C, N)
+    right = (is_found & is_known).sum(1)
+    return float(np.mean(2 * right / (is_found.sum(1) + is_known.sum(1))))
+
+
+def clustering_accuracy(clusters: Labels, truth: Labels) -> float:
+    """Accuracy under the best one-to-one matching of clusters with classes.
+
+    The nodes of a cluster that is left without a class count as wrong.
+
+    Args:
+        clusters: Cluster of each node, `(N,)`; the numbers themselves mean nothing.
+        truth: True class of each node, or -1 for unknown, `(N,)`.
+
+    Raises:
+        InputError: As for `accuracy`.
+
+    Example:
+        >>> clustering_accuracy(np.array([5, 5, 3, 3]), np.array([0, 0, 1, 1]))
+        1.0
+    """
+    found, known = _comparable(clusters, truth)
+    _, cluster = np.unique(found, return_inverse=True)
+    _, label = np.unique(known, return_inverse=True)
+    shape = (int(cluster.max()) + 1, int(label.max()) + 1)
+    count = np.bincount(
+        np.ravel_multi_index((cluster, label), shape), minlength=shape[0] * shape[1]
+    )
+    table = count.reshape(shape)
+    matched = table[linear_sum_assignment(table, maximize=True)]
+    return float(matched.sum() / len(known))
+
+
+def nmi(clusters: Labels, truth: Labels) -> float:
+    """Mutual information of clusters and classes, divided by the mean of their entropies.
+
+    Args:
+        clusters: Cluster of each node, `(N,)`.
+        truth: True class of each node, or -1 for unknown, `(N,)`.
+
+    Raises:
+        InputError: As for `accuracy`.
+    """
+    found, known = _comparable(clusters, truth)
+    return float(normalized_mutual_info_score(known, found, average_method="arithmetic"))
+
+
+def ari(clusters: Labels, truth: Labels) -> float:
+    """Rand index of clusters and classes, adjusted to be 0 on average for random clusters.
+
+    Args:
+        clusters: Cluster of each node, `(N,)`.
+        truth: True class of each node, or -1 for unknown, `(N,)`.
+
+    Raises:
+        InputError: As for `accuracy`.
+    """
+    found, known = _comparable(clusters, truth)
+    return float(adjusted_rand_score(known, found))
+
+
+def _comparable(found: Labels, truth: Labels) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both as arrays, restricted to the nodes whose true class is known."""
+    pair = [
+        value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+        for value in (found, truth)
+    ]
+    for name, array in zip(("predictions", "truth"), pair, strict=True):
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise InputError(
+                f"{name} must be one-dimensional integers, got {array.dtype} of shape {array.shape}"
+            )
+    first, second = pair
+    if len(first) != len(second):
+        raise InputError(
+            f"predictions have {len(first)} entries but truth has {len(second)}; "
+            "give one for each node, with -1 where the truth is unknown"
+        )
+    known = second >= 0
+    if not known.any():
+        raise InputError("nothing to compare: no node has a known true class (all are -1)")
+    return first[known], second[known]

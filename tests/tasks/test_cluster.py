@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+import torch
+
+from brgcl.errors import InputError
+from brgcl.tasks.cluster import cluster, kmeans
+from brgcl.tasks.metrics import clustering_accuracy
+
+
+def three_directions(num_nodes=90, spread=0.05):
+    """Points near three axes, at lengths from 1 to 10: blobs only once rows have unit length."""
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.arange(num_nodes) % 3
+    z = torch.eye(3)[truth] + spread * torch.randn(num_nodes, 3, generator=generator)
+    return z * (1 + 9 * torch.rand(num_nodes, 1, generator=generator)), truth
+
+
+def test_kmeans_finds_the_directions():
+    z, truth = three_directions()
+    found = kmeans(z, 3)
+    assert clustering_accuracy(found.assignment, truth) == 1
+    assert found.assignment.dtype == torch.int64
+    assert found.centers.dtype == torch.float32
+    assert found.num_clusters == 3
+
+
+def test_centers_and_inertia_belong_to_the_unit_rows():
+    z, _ = three_directions()
+    found = kmeans(z, 3)
+    unit = z / z.norm(dim=1, keepdim=True)
+    means = torch.stack([unit[found.assignment == k].mean(0) for k in range(3)])
+    torch.testing.assert_close(found.centers, means)
+    distance = (unit - means[found.assignment]).square().sum()
+    assert found.inertia == pytest.approx(float(distance), rel=1e-4)
+
+
+def test_without_normalising_lengths_matter():
+    z = torch.tensor([[1.0, 0.0], [1.1, 0.0], [0.0, 1.0], [9.0, 0.0], [9.1, 0.0]])
+    assert len(kmeans(z, 2, normalize=False).assignment[:3].unique()) == 1
+    assert len(kmeans(z, 2).assignment[[0, 1, 3, 4]].unique()) == 1
+
+
+def test_the_same_seed_gives_the_same_clusters_and_leaves_z_alone():
+    z = torch.randn(200, 8, generator=torch.Generator().manual_seed(0))
+    before = z.clone()
+    first, second = kmeans(z, 10, seed=3, n_init=1), kmeans(z, 10, seed=3, n_init=1)
+    assert torch.equal(first.assignment, second.assignment)
+    assert torch.equal(first.centers, second.centers)
+    assert not torch.equal(first.assignment, kmeans(z, 10, seed=4, n_init=1).assignment)
+    assert torch.equal(z, before)
+
+
+def test_more_starts_lower_the_inertia():
+    z = torch.randn(200, 8, generator=torch.Generator().manual_seed(0))
+    assert kmeans(z, 10, n_init=10).inertia < kmeans(z, 10, n_init=1).inertia
+
+
+def test_cluster_with_a_number_is_kmeans():
+    z, _ = three_directions()
+    assert torch.equal(cluster(z, 3, seed=1).assignment, kmeans(z, 3, seed=1).assignment)
+
+
+def test_cluster_without_a_number_finds_it():
+    z, truth = three_directions()
+    found = cluster(z)
+    assert found.num_clusters == 3
+    assert clustering_accuracy(found.assignment, truth) == 1
+    unit = z / z.norm(dim=1, keepdim=True)
+    expected = (unit - found.centers[found.assignment]).square().sum()
+    assert found.inertia == pytest.approx(float(expected), rel=1e-4)
+
+
+def test_a_higher_xi_gives_fewer_clusters():
+    z, _ = three_directions()
+    assert cluster(z, xi=100.0).num_clusters == 1
+    assert cluster(z, xi=0.01).num_clusters > 3
+
+
+def test_arrays_and_zero_rows_are_fine():
+    z = np.array([[0.0, 0.0], [0.0, 2.0], [0.0, 3.0]])
+    assert kmeans(z, 2).assignment.tolist() in ([0, 1, 1], [1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("z", "options", "message"),
+    [
+        (torch.ones(3, 2), {"num_clusters": 0}, r"must be in 1\.\.3, the number of nodes, got 0"),
+        (torch.ones(3, 2), {"num_clusters": 4}, r"must be in 1\.\.3, the number of nodes, got 4"),
+        (torch.ones(3), {}, r"shape \(N, D\) with at least one node, got \(3,\)"),
+        (torch.ones(0, 2), {}, "at least one node"),
+        (torch.tensor([[1.0], [torch.nan]]), {}, "1 rows with NaN .* the first at node 1"),
+        (torch.ones(3, 2), {"xi": 0.0}, "xi must be above 0, got 0.0"),
+    ],
+)
+def test_wrong_input_is_named(z, options, message):
+    with pytest.raises(InputError, match=message):
+        cluster(z, **options)
+
+
+def test_kmeans_needs_a_start():
+    with pytest.raises(InputError, match="n_init must be at least 1, got 0"):
+        kmeans(torch.ones(3, 2), 1, n_init=0)
