@@ -28,8 +28,10 @@ class Preparation:
 
     def apply(self, x: Tensor) -> Matrix:
         """Scale attributes `(N, F)`, dense or CSR, and store them in the quicker layout."""
-        if is_sparse(x):
+        if is_sparse(x) and self.mean is None:
             return Matrix(self._apply_sparse(x))
+        if is_sparse(x):
+            x = x.to_dense()  # what was centred in training is centred here too
         if self.kind == "l1":
             total = x.abs().sum(1, keepdim=True)
             x = x / torch.where(total > 0, total, 1)
@@ -65,11 +67,12 @@ def learn_preparation(x: Tensor, kind: Scaling | None = None) -> Preparation:
         return Preparation(kind)
     N = x.shape[0]
     if is_sparse(x):
-        zero = values.new_zeros(x.shape[1])
-        mean = zero.index_add(0, x.col_indices(), values) / N
-        square = zero.index_add(0, x.col_indices(), values**2) / N
-        deviation = (square - mean**2).clamp_min(0).sqrt()
-        centre = None
+        col, wide = x.col_indices(), values.double()
+        zero = wide.new_zeros(x.shape[1])
+        mean = zero.index_add(0, col, wide) / N
+        blank = N - torch.bincount(col, minlength=x.shape[1])  # entries of a column not stored
+        spread = zero.index_add(0, col, (wide - mean[col]) ** 2) + blank * mean**2
+        deviation, centre = (spread / N).sqrt().to(values.dtype), None
     else:
         mean, deviation = x.mean(0), x.std(0, correction=0)
         centre = mean

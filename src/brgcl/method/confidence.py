@@ -41,7 +41,7 @@ def confidence(soft: Tensor, label: Tensor) -> Tensor:
 
     Minus its logarithm is the paper's cross-entropy phi(z, z̃).
     """
-    return soft.gather(1, label[:, None]).squeeze(1)
+    return soft.gather(1, label[:, None]).squeeze(1).clamp(0, 1)  # rounding may pass 1
 
 
 def confident_nodes(own: Tensor, gamma: float) -> Tensor:

@@ -32,7 +32,9 @@ def csr_tensor(crow: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int])
 def csr_from_scipy(matrix: Any) -> Tensor:
     """Turn any scipy sparse matrix or array into a float32 CSR tensor with sorted columns."""
     csr = scipy.sparse.csr_array(matrix)
-    csr.sum_duplicates()
+    if not csr.has_canonical_format:
+        csr = csr.copy()  # the given matrix is left alone
+        csr.sum_duplicates()
     return csr_tensor(
         torch.from_numpy(csr.indptr).long(),
         torch.from_numpy(csr.indices).long(),
@@ -83,6 +85,10 @@ class Matrix:
         if not is_sparse(self.data):
             return self.data.T
         return self._transposed(self.data.values())
+
+    def to(self, device: str | torch.device) -> "Matrix":
+        """Return the matrix on another device."""
+        return Matrix(self.data.to(device), self.symmetric)
 
     def dropout(self, p: float, generator: torch.Generator) -> "Matrix":
         """Zero each stored entry with probability p and scale up the rest, as dropout does."""

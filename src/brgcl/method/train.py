@@ -63,14 +63,8 @@ def train(
         generator: Source of randomness.
         callback: Called after each epoch.
     """
-    encoder = Encoder(
-        graph.x.shape[1],
-        hidden=config.hidden,
-        dim=config.dim,
-        num_layers=config.num_layers,
-        activation=config.activation,
-        generator=generator,
-    ).to(device=graph.x.data.device, dtype=graph.x.data.dtype)
+    encoder = make_encoder(graph.x.shape[1], config, generator)
+    encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
     )
@@ -109,10 +103,24 @@ def train(
         )
         if callback is not None:
             callback(history[-1])
+        if proto is not None and t == config.warmup_epochs + 1:
+            best, stale = float("inf"), 0  # prototypes join: from here on it is another loss
         best, stale = (history[-1].loss, 0) if history[-1].loss < best else (best, stale + 1)
         if config.patience is not None and stale >= config.patience:
             break
     return encoder, history
+
+
+def make_encoder(num_features: int, config: BRGCLConfig, generator: torch.Generator) -> Encoder:
+    """Make an encoder with random weights."""
+    return Encoder(
+        num_features,
+        hidden=config.hidden,
+        dim=config.dim,
+        num_layers=config.num_layers,
+        activation=config.activation,
+        generator=generator,
+    )
 
 
 def contrast_views(
@@ -127,6 +135,8 @@ def contrast_views(
     nodes = common_nodes(*views)
     if nodes is not None:
         h1, h2 = h1[nodes], h2[nodes]
+    if h1.shape[0] < 2:
+        return 0 * (h1.sum() + h2.sum())  # nobody is left to contrast with
     if config.node_objective == "decorrelation":
         return decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
     return node_loss(

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from brgcl.errors import InputError

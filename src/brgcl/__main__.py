@@ -1,0 +1,5 @@
+"""Run the command line with `python -m brgcl`."""
+
+from brgcl.cli import main
+
+main()

@@ -1,0 +1,26 @@
+"""BRGCL as one of the methods: the estimator behind the common contract."""
+
+import torch
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.config import BRGCLConfig
+from brgcl.model import BRGCL
+from brgcl.progress import describe
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: BRGCLConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train BRGCL on attributes and edges; `labels` are not read."""
+    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    model = BRGCL.from_config(config.replace(seed=seed))
+    callback = None
+    if report is not None:
+        callback = lambda epoch: report(epoch.epoch, config.epochs, describe(epoch))  # noqa: E731
+    model.fit(graph, callback=callback)
+    return Fitted(model.representations_, model=model)

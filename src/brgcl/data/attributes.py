@@ -1,0 +1,114 @@
+"""Node attributes: any matrix -> finite float32, dense or CSR; and some for a graph without."""
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from brgcl.errors import InputError
+from brgcl.method.sparse import csr_from_scipy, csr_tensor, csr_to_scipy, is_sparse
+
+log = logging.getLogger("brgcl")
+
+MAX_IDENTITY = 20_000
+"""Up to this many nodes, a graph without attributes gets one column per node."""
+
+
+def structural_attributes(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """Attributes for a graph that has none: what is known of a node is its place.
+
+    Up to 20,000 nodes every node gets a column of its own (the identity, CSR). Beyond that a node
+    is described by its degree: a one-hot of `floor(log2(degree + 1))`, CSR.
+
+    Example:
+        >>> structural_attributes(torch.tensor([[0], [1]]), 2).to_dense().tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
+    rows = torch.arange(num_nodes + 1)
+    if num_nodes <= MAX_IDENTITY:
+        column = torch.arange(num_nodes)
+        log.info("no attributes given: each of the %d nodes gets a column of its own", num_nodes)
+    else:
+        degree = torch.bincount(edge_index.flatten(), minlength=num_nodes)
+        column = torch.log2(degree.double() + 1).floor().long()
+        log.info("no attributes given: %d nodes are described by their degree", num_nodes)
+    width = int(column.max()) + 1 if num_nodes else 0
+    return csr_tensor(rows, column, torch.ones(num_nodes), (num_nodes, width))
+
+
+def attribute_tensor(x: Any, name: str) -> Tensor:
+    """Turn a scipy matrix (to CSR) or an array (to a dense tensor) into attributes.
+
+    Args:
+        x: A scipy sparse matrix, array or tensor of numbers, `(N, F)`.
+        name: What the matrix is called in an error.
+    """
+    if isinstance(x, Tensor):
+        return x
+    x = x if scipy.sparse.issparse(x) else np.asarray(x)
+    if x.dtype.kind not in "fiub" or x.ndim != 2:
+        raise InputError(
+            f"{name} must be a matrix of numbers (nodes, attributes), "
+            f"got {x.dtype} of shape {x.shape}"
+        )
+    if scipy.sparse.issparse(x):
+        return csr_from_scipy(x.copy())
+    return torch.from_numpy(x if x.flags.writeable else x.copy())  # torch wants it writeable
+
+
+def checked_attributes(x: Tensor | None) -> Tensor:
+    """Float32 attributes, dense or CSR as they came; an error names the first wrong cell."""
+    if x is None:
+        raise InputError(
+            "the graph has no attributes x; give a (nodes, attributes) matrix, or use "
+            "from_scipy(adj, None) for structural ones"
+        )
+    if not isinstance(x, Tensor) or x.ndim != 2:
+        shape = tuple(x.shape) if hasattr(x, "shape") else type(x).__name__
+        raise InputError(f"x must be a tensor (nodes, attributes), got {shape}")
+    if x.shape[0] == 0:
+        raise InputError("the graph has no nodes")
+    if x.shape[1] == 0:
+        raise InputError("x has no columns; a node needs at least one attribute")
+    if x.is_complex():
+        raise InputError(f"x must be real numbers, got {x.dtype}")
+    x = x.detach()
+    if x.layout == torch.strided:
+        x = x.to(torch.float32)
+        bad = ~torch.isfinite(x)
+        if bool(bad.any()):
+            row, column = torch.nonzero(bad)[0].tolist()
+            raise _not_finite(row, column, float(x[row, column]))
+        return x
+    x = _canonical_csr(x)
+    bad_at = torch.nonzero(~torch.isfinite(x.values())).flatten()
+    if len(bad_at):
+        entry = int(bad_at[0])
+        row = int(torch.searchsorted(x.crow_indices(), entry, right=True)) - 1
+        raise _not_finite(row, int(x.col_indices()[entry]), float(x.values()[entry]))
+    return x
+
+
+def _not_finite(row: int, column: int, value: float) -> InputError:
+    return InputError(
+        f"x[{row}, {column}] is {value}; attributes must be finite: fill or drop the value first"
+    )
+
+
+def _canonical_csr(x: Tensor) -> Tensor:
+    """Turn any sparse layout into float32 CSR with sorted columns and no repeated entry."""
+    if x.layout == torch.sparse_coo:
+        x = x.coalesce()
+    if not is_sparse(x):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+            x = x.to_sparse_csr()
+    if not csr_to_scipy(x).has_canonical_format:
+        x = csr_from_scipy(csr_to_scipy(x).copy()).to(x.device)
+    shape = (int(x.shape[0]), int(x.shape[1]))
+    crow, col = x.crow_indices().long(), x.col_indices().long()
+    return csr_tensor(crow, col, x.values().to(torch.float32), shape)

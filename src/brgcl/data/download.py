@@ -1,0 +1,92 @@
+"""Fetch one file: resumable, checked, and in place only when complete."""
+
+import hashlib
+import logging
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Collection
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+from brgcl.errors import DataNotFound
+
+log = logging.getLogger("brgcl")
+
+TIMEOUT = 30.0
+"""Seconds without an answer after which a download fails."""
+
+CHUNK = 1 << 16
+
+
+def download(url: str, target: Path, *, sha256: Collection[str] = ()) -> None:
+    """Fetch `url` into `target`; what an interrupted attempt left in `<target>.part` is continued.
+
+    Args:
+        url: The address.
+        target: The file to make; its folder is made too.
+        sha256: Accepted checksums; none accepts any content, which is logged.
+
+    Raises:
+        DataNotFound: The server cannot be reached or the content has a wrong checksum; after a
+            wrong checksum the part is removed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(target.name + ".part")
+    try:
+        _fetch(url, part)
+    except (OSError, urllib.error.URLError) as error:
+        raise DataNotFound(f"cannot download {url} ({error})") from error
+    digest = file_sha256(part)
+    if sha256 and digest not in sha256:
+        part.unlink()
+        raise DataNotFound(
+            f"the download of {url} has a wrong checksum, {digest}; it was removed, try again"
+        )
+    if not sha256:
+        log.info("%s: no checksum is known for this file, downloaded as it is (%s)", target, digest)
+    part.replace(target)
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 checksum of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetch(url: str, part: Path) -> None:
+    have = part.stat().st_size if part.exists() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
+    try:
+        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if error.code != 416 or not have:  # 416: nothing lies beyond what we have
+            raise
+        error.close()
+        return
+    with response:
+        resumed = response.status == 206
+        length = response.headers.get("Content-Length")
+        total = int(length) + (have if resumed else 0) if length else None
+        received = have if resumed else 0
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        with (
+            part.open("ab" if resumed else "wb") as file,
+            Progress(
+                *columns,
+                TransferSpeedColumn(),
+                console=console,
+                transient=True,
+                disable=not sys.stderr.isatty(),
+            ) as progress,
+        ):
+            task = progress.add_task(part.stem, total=total, completed=received)
+            while chunk := response.read(CHUNK):
+                file.write(chunk)
+                received += len(chunk)
+                progress.advance(task, len(chunk))
+    if total is not None and received < total:
+        raise OSError(f"connection closed after {received} of {total} bytes; run again to continue")

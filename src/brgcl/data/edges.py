@@ -1,0 +1,154 @@
+"""Any edge list -> its canonical form: undirected, sorted, without repeats and self-loops."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brgcl.errors import InputError
+
+log = logging.getLogger("brgcl")
+
+
+def canonical_edges(
+    edge_index: Tensor | None,
+    edge_weight: Tensor | None,
+    num_nodes: int,
+    *,
+    announce: bool = True,
+) -> tuple[Tensor, Tensor | None]:
+    """Check an edge list and make it undirected, sorted by (row, column), each pair once.
+
+    Linear in the number of edges: scipy's CSR conversions are bucket sorts. A list that is
+    canonical already is returned as it is.
+
+    Args:
+        edge_index: Ends of each edge, any integer type, `(2, E)`.
+        edge_weight: Weight of each edge, positive, `(E,)`; None for an unweighted graph.
+        num_nodes: `N`.
+        announce: Whether to log what was mended.
+
+    Returns:
+        The edges, int64, `(2, 2E')`, and their weights, float32, `(2E',)`, or None.
+    """
+    edge_index = _checked_index(edge_index, num_nodes)
+    weight = None if edge_weight is None else _checked_weight(edge_weight, edge_index.shape[1])
+    if _is_canonical(edge_index, weight, num_nodes):
+        if announce and edge_index.shape[1] == 0:
+            log.warning("the graph has no edges: only the attributes can tell nodes apart")
+        return edge_index, None if weight is None else weight.to(torch.float32)
+    row, col = edge_index.cpu().numpy()
+    value = np.ones(len(row)) if weight is None else weight.cpu().double().numpy()
+    proper = row != col
+    directed = scipy.sparse.coo_array(
+        (value[proper], (row[proper], col[proper])), shape=(num_nodes, num_nodes)
+    ).tocsr()  # repeated entries are summed here
+    if weight is None:
+        directed.data[:] = 1
+    both = directed + directed.T.tocsr()
+    one_way = both.nnz - directed.nnz
+    is_symmetric = one_way == 0 and (weight is None or _same(directed, directed.T.tocsr()))
+    undirected = directed if is_symmetric else both
+    undirected.sort_indices()
+    if announce:
+        _announce(
+            num_loops=int((~proper).sum()),
+            num_repeats=int(proper.sum()) - directed.nnz,
+            num_one_way=one_way,
+            num_edges=undirected.nnz // 2,
+            weighted=weight is not None,
+        )
+    device = edge_index.device
+    edges = torch.from_numpy(np.stack([_rows(undirected), undirected.indices]).astype(np.int64))
+    if weight is None:
+        return edges.to(device), None
+    summed = torch.from_numpy(undirected.data.astype(np.float32))
+    return edges.to(device), _checked_weight(summed, len(summed)).to(device)
+
+
+def _checked_index(edge_index: Tensor | None, num_nodes: int) -> Tensor:
+    if edge_index is None:
+        raise InputError(
+            "the graph has no edge_index; give a (2, edges) integer tensor, "
+            "torch.empty(2, 0, dtype=torch.long) for none"
+        )
+    if not isinstance(edge_index, Tensor) or edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        shape = (
+            tuple(edge_index.shape) if hasattr(edge_index, "shape") else type(edge_index).__name__
+        )
+        hint = "; transpose it" if shape[-1:] == (2,) else ""
+        raise InputError(f"edge_index must be a tensor of shape (2, edges), got {shape}{hint}")
+    if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
+        raise InputError(f"edge_index must hold integers, got {edge_index.dtype}; use .long()")
+    edge_index = edge_index.long()
+    outside = (edge_index < 0) | (edge_index >= num_nodes)
+    if bool(outside.any()):
+        end, edge = torch.nonzero(outside)[0].tolist()
+        raise InputError(
+            f"edge_index[{end}, {edge}] is {int(edge_index[end, edge])} but nodes are numbered "
+            f"0..{num_nodes - 1}; give the node a row in x or drop the edge"
+        )
+    return edge_index
+
+
+def _checked_weight(weight: Tensor, num_edges: int) -> Tensor:
+    if not isinstance(weight, Tensor):
+        raise InputError(f"edge_weight must be a tensor, got {type(weight).__name__}")
+    if weight.ndim == 2 and weight.shape[1] == 1:
+        weight = weight[:, 0]
+    if weight.shape != (num_edges,):
+        raise InputError(
+            f"edge_weight has shape {tuple(weight.shape)} but there are {num_edges} edges; "
+            "give one weight per column of edge_index"
+        )
+    bad = ~(torch.isfinite(weight.float()) & (weight.float() > 0))
+    if bool(bad.any()):
+        edge = int(torch.nonzero(bad)[0])
+        raise InputError(
+            f"edge_weight[{edge}] is {float(weight[edge]):g}; weights must be finite and above 0: "
+            "drop the edge or mend the weight"
+        )
+    return weight.detach()
+
+
+def _is_canonical(edge_index: Tensor, weight: Tensor | None, num_nodes: int) -> bool:
+    row, col = edge_index.cpu().numpy()
+    key = row * num_nodes + col
+    if bool((key[1:] <= key[:-1]).any()) or bool((row == col).any()):
+        return False
+    if weight is not None and not bool((weight.float() == weight).all()):
+        return False
+    start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=num_nodes))])
+    value = np.ones(len(row), dtype=np.int8) if weight is None else weight.float().cpu().numpy()
+    matrix = scipy.sparse.csr_array((value, col, start), shape=(num_nodes, num_nodes))
+    return _same(matrix, matrix.T.tocsr())
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two CSR matrices with sorted columns are equal."""
+    return a.nnz == b.nnz and all(
+        np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data")
+    )
+
+
+def _rows(matrix: Any) -> NDArray[np.int64]:
+    counts = np.diff(matrix.indptr)
+    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+
+
+def _announce(
+    *, num_loops: int, num_repeats: int, num_one_way: int, num_edges: int, weighted: bool
+) -> None:
+    if num_loops:
+        log.warning("%d self-loops removed", num_loops)
+    if num_repeats:
+        done = "summed" if weighted else "merged"
+        log.warning("%d repeated edges %s", num_repeats, done)
+    if num_one_way:
+        log.info("%d edges given in one direction only: read as undirected", num_one_way)
+    if num_edges == 0:
+        log.warning("the graph has no edges: only the attributes can tell nodes apart")

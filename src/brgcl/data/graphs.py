@@ -1,0 +1,246 @@
+"""A graph in memory -> a checked, canonical `Data`; every other reader ends here."""
+
+import logging
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.data.attributes import attribute_tensor, checked_attributes, structural_attributes
+from brgcl.data.edges import canonical_edges
+from brgcl.data.ids import checked_class_names, checked_ids, encode_labels, is_unlabelled
+from brgcl.errors import InputError
+
+if TYPE_CHECKING:
+    import networkx
+
+log = logging.getLogger("brgcl")
+
+MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def check_graph(data: Data, *, announce: bool = True) -> Data:
+    """Check a graph and bring it into canonical form; the input is left as it was.
+
+    The result has `x` (float32, dense or CSR), `edge_index` (undirected, sorted, each pair once per
+    direction, no self-loops), `edge_weight` if there were weights, `y` (-1 = unlabelled), the masks
+    that were there, `node_ids`, `class_names`, `name` and `num_nodes`, and no other field. Tensors
+    that were already canonical are shared with the input. Time is linear in nodes and edges.
+
+    A weighted edge list that names every pair in both directions with the same weight is taken as
+    it stands; in any other, every entry is one undirected edge, and parallel weights add up.
+
+    Args:
+        data: A graph with at least `x` `(N, F)` and `edge_index` `(2, E)`.
+        announce: Whether to log what was mended.
+
+    Raises:
+        InputError: The graph breaks a rule; the message says where and what to do.
+
+    Example:
+        >>> graph = Data(x=torch.eye(3), edge_index=torch.tensor([[2, 0], [1, 1]]))
+        >>> check_graph(graph).edge_index.tolist()
+        [[0, 1, 1, 2], [1, 0, 2, 1]]
+    """
+    if not isinstance(data, Data):
+        raise InputError(
+            f"a graph must be a torch_geometric Data, got {type(data).__name__}; "
+            "see read_graph, from_networkx and from_scipy"
+        )
+    x = checked_attributes(data.x)
+    num_nodes = int(x.shape[0])
+    declared = data.to_dict().get("num_nodes")
+    if declared is not None and int(declared) != num_nodes:
+        raise InputError(
+            f"x has {num_nodes} rows but num_nodes is {declared}; give each node a row"
+        )
+    edge_index, edge_weight = canonical_edges(
+        data.edge_index, data.to_dict().get("edge_weight"), num_nodes, announce=announce
+    )
+    if announce and data.edge_attr is not None:
+        log.warning("edge_attr is not used; put one positive weight per edge into edge_weight")
+    y = _checked_labels(data.y, num_nodes)
+    checked = Data(x=x, edge_index=edge_index, y=y, num_nodes=num_nodes)
+    if edge_weight is not None:
+        checked.edge_weight = edge_weight
+    for name in MASKS:
+        if data.get(name) is not None:
+            checked[name] = _checked_mask(name, data[name], num_nodes)
+    checked.node_ids = checked_ids(data.get("node_ids"), num_nodes)
+    checked.class_names = checked_class_names(data.get("class_names"), y)
+    checked.name = str(data.get("name") or "graph")
+    return checked
+
+
+def from_scipy(
+    adj: Any,
+    x: Any,
+    y: Any = None,
+    *,
+    node_ids: Sequence[Hashable] | None = None,
+    class_names: Sequence[str] | None = None,
+) -> Data:
+    """Make a graph from an adjacency matrix.
+
+    Args:
+        adj: Adjacency, scipy sparse or 2-D array, `(N, N)`. Values other than 0 and 1 are weights.
+        x: Attributes, scipy sparse, array or tensor, `(N, F)`; None for structural ones
+            (see `structural_attributes`).
+        y: Class of each node, -1 = unlabelled, `(N,)`; None when no labels are known.
+        node_ids: Name of each node; `0..N-1` when absent.
+        class_names: Name of each class; its number when absent.
+
+    Example:
+        >>> from_scipy(np.array([[0, 1], [0, 0]]), np.eye(2), [0, -1]).edge_index.tolist()
+        [[0, 1], [1, 0]]
+    """
+    coo = scipy.sparse.coo_array(adj)
+    if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
+        raise InputError(f"an adjacency matrix must be square, got shape {coo.shape}")
+    stored = coo.data != 0
+    edge_index = torch.from_numpy(np.stack([coo.row, coo.col])[:, stored].astype(np.int64))
+    weight = torch.from_numpy(coo.data[stored].astype(np.float64))
+    if x is None:
+        x = structural_attributes(edge_index, int(coo.shape[0]))
+    data = Data(x=attribute_tensor(x, "x"), edge_index=edge_index, num_nodes=int(coo.shape[0]))
+    if not bool((weight == 1).all()):
+        data.edge_weight = weight
+    if y is not None:
+        data.y = y if isinstance(y, Tensor) else _label_tensor(y)
+    if node_ids is not None:
+        data.node_ids = node_ids
+    if class_names is not None:
+        data.class_names = class_names
+    return check_graph(data)
+
+
+def from_networkx(
+    g: "networkx.Graph",
+    *,
+    attributes: str | None = "x",
+    label: str | None = "y",
+    weight: str | None = None,
+) -> Data:
+    """Make a graph from a NetworkX one; its node keys become `node_ids`.
+
+    Args:
+        g: Any NetworkX graph; a directed one is made undirected.
+        attributes: Node attribute that holds a number or a vector. With None, or when no node has
+            the default "x", attributes are structural (see `structural_attributes`).
+        label: Node attribute that holds the class, any value; a node without it, or with None, NaN
+            or the integer -1, is unlabelled.
+        weight: Edge attribute that holds the weight; None reads an unweighted graph.
+
+    Raises:
+        InputError: NetworkX is missing, a named attribute is, or a value is not a number.
+    """
+    try:
+        import networkx  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            "from_networkx needs NetworkX; install it with: pip install 'brgcl[interop]'"
+        ) from error
+    keys = list(g.nodes)
+    place = {key: i for i, key in enumerate(keys)}
+    ends = [(place[u], place[v]) for u, v in g.edges()]
+    edge_index = torch.tensor(ends, dtype=torch.int64).reshape(-1, 2).T
+    data = Data(edge_index=edge_index, num_nodes=len(keys), node_ids=keys)
+    data.x = _networkx_attributes(g, attributes, edge_index)
+    if weight is not None:
+        data.edge_weight = _networkx_weights(g, weight)
+    if label is not None:
+        values = [values.get(label) for _, values in g.nodes(data=True)]
+        if label != "y" and all(value is None for value in values):
+            raise InputError(f"no node has the label attribute '{label}'; label=None reads none")
+        data.y, data.class_names = encode_labels(None if is_unlabelled(v) else v for v in values)
+    return check_graph(data)
+
+
+def _label_tensor(y: Any) -> Tensor:
+    array = np.array(y)
+    if array.dtype.kind not in "iufb":
+        raise InputError(
+            f"labels y must be integers, got {array.dtype}; number the classes, e.g. with "
+            "numpy.unique(y, return_inverse=True), and pass class_names"
+        )
+    return torch.from_numpy(array)
+
+
+def _checked_labels(y: Tensor | None, num_nodes: int) -> Tensor:
+    if y is None:
+        return torch.full((num_nodes,), -1, dtype=torch.int64)
+    if not isinstance(y, Tensor):
+        raise InputError(f"labels y must be a tensor, got {type(y).__name__}")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise InputError(
+            f"labels y must be one class per node, got shape {tuple(y.shape)}; "
+            "turn one-hot rows into numbers with argmax"
+        )
+    if len(y) != num_nodes:
+        raise InputError(
+            f"labels have {len(y)} entries but the graph has {num_nodes} nodes; "
+            "use -1 for unlabelled"
+        )
+    if y.is_floating_point() or y.is_complex() or y.dtype == torch.bool:
+        raise InputError(
+            f"labels y must be integers, got {y.dtype}; use y.long(), with -1 for unlabelled"
+        )
+    y = y.long()
+    if bool((y < -1).any()):
+        node = int(torch.nonzero(y < -1)[0])
+        raise InputError(f"y[{node}] is {int(y[node])}; classes count from 0, -1 is unlabelled")
+    return y
+
+
+def _checked_mask(name: str, mask: Tensor, num_nodes: int) -> Tensor:
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise InputError(f"{name} must be a bool tensor with an entry per node, got {kind}")
+    if mask.ndim == 2:
+        raise InputError(
+            f"{name} holds {mask.shape[1]} splits; choose one: data.{name} = data.{name}[:, 0]"
+        )
+    if mask.shape != (num_nodes,):
+        raise InputError(f"{name} has {len(mask)} entries but the graph has {num_nodes} nodes")
+    return mask
+
+
+def _networkx_attributes(g: Any, attributes: str | None, edge_index: Tensor) -> Tensor:
+    values = [] if attributes is None else [v.get(attributes) for _, v in g.nodes(data=True)]
+    missing = [key for key, value in zip(g.nodes, values, strict=False) if value is None]
+    if len(missing) == len(values):
+        if attributes not in (None, "x"):
+            raise InputError(
+                f"no node has the attribute '{attributes}'; attributes=None uses structural ones"
+            )
+        return structural_attributes(edge_index, g.number_of_nodes())
+    if missing:
+        raise InputError(
+            f"node {missing[0]!r} has no attribute '{attributes}' ({len(missing)} nodes lack it); "
+            "give it to every node"
+        )
+    try:
+        rows = np.array([np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values])
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"node attribute '{attributes}' must be a number or vectors of one length"
+        ) from error
+    return torch.from_numpy(rows)
+
+
+def _networkx_weights(g: Any, weight: str) -> Tensor:
+    found = []
+    for u, v, value in g.edges(data=weight):
+        try:
+            found.append(float(value))
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"edge {u!r} - {v!r} has weight '{weight}' = {value!r}; give every edge a number"
+            ) from error
+    return torch.tensor(found, dtype=torch.float64)

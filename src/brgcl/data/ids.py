@@ -1,0 +1,99 @@
+"""Names of nodes and of classes: exact text, integers only where nothing is lost."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from brgcl.errors import InputError
+
+
+def encode_labels(values: Iterable[Any]) -> tuple[Tensor, list[str]]:
+    """Number the classes `0..C-1` in the order of their names (by value if all are integers).
+
+    Args:
+        values: A label per node, compared by its text; None or "" is unlabelled.
+
+    Returns:
+        The class of each node, -1 = unlabelled, `(N,)`, and the class names.
+
+    Example:
+        >>> encode_labels(["10", "9", None])
+        (tensor([ 1,  0, -1]), ['9', '10'])
+    """
+    texts = ["" if value is None else str(value) for value in values]
+    codes, found = pd.factorize(np.array(texts, dtype=object))
+    names = sorted_ids(str(name) for name in found if name != "")
+    number = {name: i for i, name in enumerate(names)}
+    lookup = np.array([number.get(str(name), -1) for name in found], dtype=np.int64)
+    y = lookup[codes] if len(found) else np.empty(0, dtype=np.int64)
+    return torch.from_numpy(y), names
+
+
+def sorted_ids(ids: Iterable[str]) -> list[str]:
+    """Sort by value if every text is a canonical integer ("7", not "07"), else as text."""
+    texts = list(ids)
+    return sorted(texts, key=int) if all(map(is_integer_text, texts)) else sorted(texts)
+
+
+def is_integer_text(text: str) -> bool:
+    """Whether `text` is an int64 as Python prints it, so that nothing is lost by reading it.
+
+    Example:
+        >>> [is_integer_text(text) for text in ("7", "-7", "007", "7.0", "-0")]
+        [True, True, False, False, False]
+    """
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or (digits[0] == "0" and text != "0"):
+        return False
+    return len(digits) < 19 or -(2**63) <= int(text) < 2**63
+
+
+def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:
+    """Different ids, one per node: int64 if all are integers, else text; `0..N-1` for None."""
+    if ids is None:
+        return np.arange(num_nodes)
+    if len(ids) != num_nodes:
+        raise InputError(f"node_ids has {len(ids)} entries but the graph has {num_nodes} nodes")
+    array = np.asarray(ids) if isinstance(ids, (np.ndarray, Tensor)) else np.empty(0, dtype=object)
+    if array.dtype.kind in "iu":
+        array = array.astype(np.int64)
+    else:
+        keys = list(ids)
+        integers = all(
+            isinstance(key, (int, np.integer)) and -(2**63) <= key < 2**63 for key in keys
+        )
+        array = np.array(keys if integers else [str(key) for key in keys], dtype=object)
+        array = array.astype(np.int64) if integers else array
+    repeated = pd.Index(array).duplicated()
+    if repeated.any():
+        raise InputError(f"node id {array[repeated][0]!r} stands twice in node_ids; ids are unique")
+    return array
+
+
+def checked_class_names(names: Any, y: Tensor) -> list[str]:
+    """A name for every class of `y`; its number for None."""
+    num_classes = int(y.max()) + 1
+    if names is None:
+        return [str(c) for c in range(num_classes)]
+    if len(names) < num_classes:
+        raise InputError(
+            f"class_names has {len(names)} entries but y reaches class {num_classes - 1}; "
+            "name every class"
+        )
+    return [str(name) for name in names]
+
+
+def is_unlabelled(value: Any) -> bool:
+    """Whether a label in memory means none: None, NaN, "" or the integer -1."""
+    if value is None or value == "":
+        return True
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    if isinstance(value, (int, np.integer)):
+        return int(value) == -1
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))

@@ -1,0 +1,400 @@
+"""Classify nodes from their representations and labels that may be wrong.
+
+Four named classifiers, from the most cautious to the most flexible:
+
+    centroid   nearest class mean by cosine; averages label noise away
+    logistic   logistic regression with a strong penalty
+    logistic+  logistic regression with a weak penalty
+    mlp        the paper's two-layer perceptron, trained on propagated soft labels
+
+`rule="auto"` takes the one that agrees best with validation labels or, without them, with the
+given labels in cross-validation. Labels used to choose are never fitted.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from brgcl.data.graphs import check_graph
+from brgcl.errors import InputError, NotFitted, unknown_name
+from brgcl.method.confidence import propagate_from
+from brgcl.method.graph import adjacency_from_edges
+from brgcl.method.sparse import Matrix
+
+Rule = Literal["auto", "centroid", "logistic", "mlp"]
+SoftLabels = Literal["normalize", "softmax", "hard"]
+FOLDS = 5
+MOST_LEFT_ONE_OUT = 200  # labels up to which each is left out alone, where folds are impossible
+FIXED_RULE: Literal["centroid"] = "centroid"  # where there are too few labels to choose by
+CENTROID_TEMPERATURE = 0.1  # turns cosines into probabilities; does not change the prediction
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a classifier is fitted on.
+
+    Attributes:
+        z: Unit-length representations of all nodes, `(N, D)`.
+        nodes: Labelled nodes, `(L,)`.
+        labels: Their labels in `0..C-1`, `(L,)`.
+        targets: Their soft labels, `(L, C)`.
+        validation: Labels of other nodes that may choose an epoch, `(N,)` with -1 elsewhere.
+    """
+
+    z: Tensor
+    nodes: Tensor
+    labels: Tensor
+    targets: Tensor
+    validation: Tensor | None
+
+
+Predictor = Callable[[Tensor], Tensor]  # unit-length rows (N, D) -> probabilities (N, C)
+
+
+class NodeClassifier:
+    """Predict the classes of nodes from representations and partly wrong labels.
+
+    Args:
+        rule: "centroid", "logistic", "mlp", or "auto" to choose among them.
+        soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
+            to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
+            ("hard"). Without a graph they are as given.
+        hidden: Units of the perceptron.
+        epochs: Training epochs of the perceptron.
+        alpha: Teleport probability of the propagation.
+        steps: Steps T of the propagation (T - 1 updates).
+        seed: Seed of the perceptron and of the folds.
+
+    Attributes:
+        rule_: Name of the classifier that was taken.
+        scores_: Agreement of each candidate with the labels it was chosen by; empty if none was.
+        num_classes_: C.
+
+    Example:
+        >>> z = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.8]])
+        >>> NodeClassifier().fit(z, torch.tensor([0, 0, 1, 1])).predict(z).tolist()
+        [0, 0, 1, 1]
+    """
+
+    rule_: str
+    scores_: dict[str, float]
+    num_classes_: int
+
+    def __init__(
+        self,
+        rule: Rule = "auto",
+        *,
+        soft_labels: SoftLabels = "normalize",
+        hidden: int = 128,
+        epochs: int = 200,
+        alpha: float = 0.1,
+        steps: int = 10,
+        seed: int = 0,
+    ) -> None:
+        for what, value, known in (
+            ("rule", rule, ("auto", "centroid", "logistic", "mlp")),
+            ("soft_labels", soft_labels, ("normalize", "softmax", "hard")),
+        ):
+            if value not in known:
+                raise unknown_name(what, value, known)
+        self.rule, self.soft_labels = rule, soft_labels
+        self.hidden, self.epochs = hidden, epochs
+        self.alpha, self.steps, self.seed = alpha, steps, seed
+
+    def fit(
+        self,
+        z: Tensor,
+        labels: Tensor,
+        *,
+        graph: Data | None = None,
+        validation: Tensor | None = None,
+    ) -> "NodeClassifier":
+        """Fit on the labelled nodes.
+
+        Args:
+            z: Representations, `(N, D)`.
+            labels: Observed labels in `0..C-1`, -1 = unlabelled, `(N,)`.
+            graph: The graph, for soft labels.
+            validation: Labels that only choose the classifier and its epoch, -1 = none, `(N,)`.
+        """
+        z, labels = check_representations(z), check_labels(labels, len(z))
+        C = int(labels.max()) + 1
+        if validation is not None:
+            validation = torch.as_tensor(validation)
+            if len(validation) != len(z):
+                raise InputError(
+                    f"validation has {len(validation)} entries but z has {len(z)} rows; "
+                    "use -1 where there is no label"
+                )
+            if bool((validation < 0).all()):
+                validation = None
+        transition = None if graph is None else transition_of(graph, len(z))
+        candidates = self._candidates()
+        self.num_classes_, self.scores_ = C, {}
+        task = self._task(z, labels, C, transition, validation)
+        if len(candidates) == 1:
+            self.rule_ = next(iter(candidates))
+        elif validation is not None:
+            fitted = {name: fit(task) for name, fit in candidates.items()}
+            self.scores_ = {name: _agreement(f(z), validation) for name, f in fitted.items()}
+            self.rule_ = _best(self.scores_)
+            self._predictor = fitted[self.rule_]
+            return self
+        else:
+            folds = stratified_folds(labels, self.seed)
+            if folds is not None:
+                held_out = self._held_out(z, labels, C, transition, folds)
+                self.scores_ = {name: _agreement(p, labels) for name, p in held_out.items()}
+            self.rule_ = _best(self.scores_) if self.scores_ else FIXED_RULE
+        self._predictor = candidates[self.rule_](task)
+        return self
+
+    def predict_proba(self, z: Tensor) -> Tensor:
+        """Return class probabilities, `(N, C)`."""
+        if not hasattr(self, "_predictor"):
+            raise NotFitted("this NodeClassifier is not fitted yet; call fit(z, labels) first")
+        return self._predictor(check_representations(z))
+
+    def predict(self, z: Tensor) -> Tensor:
+        """Return the most probable class of each node, `(N,)`."""
+        return self.predict_proba(z).argmax(1)
+
+    def _candidates(self) -> dict[str, Callable[[Task], Predictor]]:
+        every: dict[str, Callable[[Task], Predictor]] = {
+            "centroid": _fit_centroid,
+            "logistic": lambda task: _fit_logistic(task, penalty=1.0),
+            "logistic+": lambda task: _fit_logistic(task, penalty=0.03),
+            "mlp": self._fit_mlp,
+        }
+        return every if self.rule == "auto" else {self.rule: every[self.rule]}
+
+    def _task(
+        self,
+        z: Tensor,
+        labels: Tensor,
+        num_classes: int,
+        transition: Matrix | None,
+        validation: Tensor | None,
+    ) -> Task:
+        nodes = (labels >= 0).nonzero().squeeze(1)
+        targets = soft_targets(
+            labels, num_classes, transition, self.soft_labels, self.alpha, self.steps
+        )
+        return Task(z, nodes, labels[nodes], targets[nodes], validation)
+
+    def _held_out(
+        self,
+        z: Tensor,
+        labels: Tensor,
+        num_classes: int,
+        transition: Matrix | None,
+        folds: list[Tensor],
+    ) -> dict[str, Tensor]:
+        """Let each candidate predict the labelled nodes whose labels it did not see, `(N, C)`."""
+        candidates = self._candidates()
+        found = {name: z.new_zeros(len(z), num_classes) for name in candidates}
+        for nodes in folds:
+            kept = labels.clone()
+            kept[nodes] = -1
+            task = self._task(z, kept, num_classes, transition, None)
+            for name, fit in candidates.items():
+                found[name][nodes] = fit(task)(z[nodes])
+        return found
+
+    def _fit_mlp(self, task: Task) -> Predictor:
+        """Train the paper's two-layer perceptron on soft labels."""
+        generator = torch.Generator().manual_seed(self.seed)
+        D, C = task.z.shape[1], task.targets.shape[1]
+        layers = [nn.Linear(D, self.hidden), nn.Linear(self.hidden, C)]
+        for layer in layers:
+            bound = (6 / (layer.in_features + layer.out_features)) ** 0.5
+            layer.weight.data.uniform_(-bound, bound, generator=generator)
+            layer.bias.data.zero_()
+        network = nn.Sequential(layers[0], nn.ReLU(), layers[1]).to(task.z.device)
+        optimizer = torch.optim.Adam(network.parameters(), lr=1e-2, weight_decay=5e-4)
+        inputs = task.z[task.nodes]
+        best, kept = -1.0, network.state_dict()
+        for _ in range(self.epochs):
+            optimizer.zero_grad(set_to_none=True)
+            F.cross_entropy(network(inputs), task.targets).backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            if task.validation is not None:
+                with torch.no_grad():
+                    score = _agreement(network(task.z), task.validation)
+                if score > best:
+                    best, kept = score, {k: v.clone() for k, v in network.state_dict().items()}
+        if task.validation is not None:
+            network.load_state_dict(kept)
+        network.requires_grad_(False)
+        return lambda z: network(z).softmax(1)
+
+
+def soft_targets(
+    labels: Tensor,
+    num_classes: int,
+    transition: Matrix | None,
+    mode: SoftLabels,
+    alpha: float,
+    steps: int,
+) -> Tensor:
+    """Spread observed labels over the graph, as the paper's appendix does.
+
+    Y⁽⁰⁾ is one-hot on labelled nodes and zero elsewhere, and is propagated like pseudo labels.
+
+    Args:
+        labels: Labels, -1 = unlabelled, `(N,)`.
+        num_classes: C.
+        transition: Row-stochastic adjacency, or None to keep labels as given.
+        mode: What to make of the propagated rows.
+        alpha: Teleport probability.
+        steps: T, of which the first is the start.
+
+    Returns:
+        Targets, `(N, C)`; every row that is reached by a label sums to 1.
+    """
+    known = (labels >= 0).nonzero().squeeze(1)
+    one_hot = torch.zeros(len(labels), num_classes, device=labels.device)
+    one_hot[known, labels[known]] = 1
+    if transition is None or mode == "hard":
+        return one_hot
+    spread = propagate_from(one_hot, transition, alpha, steps)
+    if mode == "softmax":
+        return spread.softmax(1)
+    return spread / spread.sum(1, keepdim=True).clamp_min(1e-12)
+
+
+def out_of_fold_probabilities(
+    z: Tensor, labels: Tensor, *, graph: Data | None = None, rule: Rule = "auto", seed: int = 0
+) -> tuple[Tensor, str]:
+    """Predict every labelled node by a classifier that did not see its label.
+
+    Args:
+        z: Representations, `(N, D)`.
+        labels: Observed labels, -1 = unlabelled, `(N,)`.
+        graph: The graph, for soft labels.
+        rule: The classifier; "auto" takes the one that agrees best with the labels.
+        seed: Seed of the folds.
+
+    Returns:
+        Probabilities, `(N, C)`, zero for unlabelled nodes, and the name of the classifier.
+    """
+    z, labels = check_representations(z), check_labels(labels, len(z))
+    transition = None if graph is None else transition_of(graph, len(z))
+    folds = stratified_folds(labels, seed)
+    if folds is None:  # too few per class to choose by, and to leave a fifth out
+        rule = FIXED_RULE if rule == "auto" else rule
+        nodes = (labels >= 0).nonzero().squeeze(1)
+        folds = list(nodes.chunk(len(nodes) if len(nodes) <= MOST_LEFT_ONE_OUT else FOLDS))
+    classifier = NodeClassifier(rule, seed=seed)
+    held_out = classifier._held_out(z, labels, int(labels.max()) + 1, transition, folds)
+    name = _best({name: _agreement(proba, labels) for name, proba in held_out.items()})
+    return held_out[name], name
+
+
+def stratified_folds(labels: Tensor, seed: int) -> list[Tensor] | None:
+    """Split the labelled nodes into five parts with the same classes; None if one has too few."""
+    nodes = (labels >= 0).nonzero().squeeze(1)
+    counts = torch.bincount(labels[nodes])
+    if int(counts[counts > 0].min()) < FOLDS:
+        return None
+    splitter = StratifiedKFold(FOLDS, shuffle=True, random_state=seed)
+    given = labels[nodes].cpu().numpy()
+    parts: list[tuple[Any, Any]] = list(splitter.split(given, given))
+    return [nodes[torch.from_numpy(part)] for _, part in parts]
+
+
+def check_representations(z: Any) -> Tensor:
+    """Check that `z` is a finite matrix and return it with rows of unit length."""
+    z = torch.as_tensor(z)
+    if z.ndim != 2 or len(z) == 0:
+        raise InputError(f"z must have shape (N, D) with N > 0, got {tuple(z.shape)}")
+    z = z.detach().float()
+    if not bool(z.isfinite().all()):
+        row = int((~z.isfinite()).any(1).nonzero()[0])
+        raise InputError(f"z has a value that is not finite in row {row}; remove or repair it")
+    return F.normalize(z, dim=1)
+
+
+def check_labels(labels: Any, num_nodes: int) -> Tensor:
+    """Check that there is something to learn from the labels, and return them.
+
+    Raises:
+        InputError: Their number is wrong, none is given, or a class has a single one.
+    """
+    given: Tensor = torch.as_tensor(labels)
+    if given.ndim != 1 or len(given) != num_nodes:
+        raise InputError(
+            f"labels have {len(given)} entries but the graph has {num_nodes} nodes; "
+            "use -1 for unlabelled"
+        )
+    if given.is_floating_point() or given.dtype == torch.bool:
+        raise InputError(f"labels must be integers, got {given.dtype}; use -1 for unlabelled")
+    given = given.long()
+    if bool((given < -1).any()):
+        raise InputError(f"labels must be -1 or more, got {int(given.min())}")
+    if bool((given < 0).all()):
+        raise InputError("no node has a label; classification needs some, in two classes or more")
+    counts = torch.bincount(given[given >= 0])
+    if int((counts > 0).sum()) < 2:
+        raise InputError("all labels are the same; classification needs two classes or more")
+    single = (counts == 1).nonzero().flatten().tolist()
+    if single:
+        raise InputError(
+            f"class {single[0]} has a single label; give it another one or leave it unlabelled (-1)"
+        )
+    return given
+
+
+def transition_of(graph: Data, num_nodes: int) -> Matrix:
+    """Row-stochastic adjacency of a graph, after a check that it has as many nodes as z."""
+    graph = check_graph(graph, announce=False)
+    if graph.num_nodes != num_nodes:
+        raise InputError(f"the graph has {graph.num_nodes} nodes but z has {num_nodes} rows")
+    return adjacency_from_edges(graph.edge_index, num_nodes, graph.get("edge_weight")).transition
+
+
+def _best(scores: dict[str, float]) -> str:
+    """Name of the highest score; of equal ones the first, which is the most cautious."""
+    return max(scores, key=lambda name: scores[name])
+
+
+def _agreement(scores: Tensor, labels: Tensor) -> float:
+    known = labels >= 0
+    return float((scores[known].argmax(1) == labels[known]).float().mean())
+
+
+def _fit_centroid(task: Task) -> Predictor:
+    C = task.targets.shape[1]
+    sums = torch.zeros(C, task.z.shape[1], device=task.z.device)
+    sums.index_add_(0, task.labels, task.z[task.nodes])
+    means = F.normalize(sums, dim=1)
+    absent = torch.bincount(task.labels, minlength=C) == 0
+
+    def predict(z: Tensor) -> Tensor:
+        cosine = z @ means.T
+        cosine[:, absent] = -torch.inf
+        return (cosine / CENTROID_TEMPERATURE).softmax(1)
+
+    return predict
+
+
+def _fit_logistic(task: Task, penalty: float) -> Predictor:
+    model = LogisticRegression(C=1 / penalty, max_iter=500)
+    with threadpool_limits(limits=1):
+        model.fit(task.z[task.nodes].cpu().numpy(), task.labels.cpu().numpy())
+
+    def predict(z: Tensor) -> Tensor:
+        found = np.zeros((len(z), task.targets.shape[1]), dtype=np.float32)
+        found[:, model.classes_] = model.predict_proba(z.cpu().numpy())
+        return torch.from_numpy(found).to(z.device)
+
+    return predict

@@ -1,0 +1,110 @@
+"""Find labels that are probably wrong.
+
+Every labelled node is predicted by a classifier that did not see its label. The score of a label
+is the probability that such a prediction gives it; a label is called an error when another class
+is predicted with at least the confidence that nodes given that class usually have (the confident
+joint of Northcutt, Jiang & Chuang 2021).
+"""
+
+from dataclasses import dataclass
+
+import pandas as pd
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.tasks.classify import Rule, check_labels, out_of_fold_probabilities
+
+
+def find_label_errors(
+    z: Tensor, labels: Tensor, *, graph: Data | None = None, seed: int = 0
+) -> pd.DataFrame:
+    """List all labelled nodes, the most suspicious first.
+
+    Args:
+        z: Representations, `(N, D)`.
+        labels: Observed labels, -1 = unlabelled, `(N,)`.
+        graph: The graph, for soft labels and for the ids and class names it carries.
+        seed: Seed of the cross-validation.
+
+    Returns:
+        One row per labelled node: `node` (its id), `given` and `suggested` (class names where
+        known), `score` in [0, 1], low = suspicious, and `is_error`.
+    """
+    labels = check_labels(labels, len(z))
+    proba, _ = out_of_fold_probabilities(z, labels, graph=graph, seed=seed)
+    nodes = (labels >= 0).nonzero().squeeze(1)
+    given = labels[nodes]
+    own = proba[nodes].gather(1, given[:, None]).squeeze(1)
+    suggested = proba[nodes].argmax(1)
+    is_error = confident_errors(proba[nodes], given)
+    ids = None if graph is None else graph.get("node_ids")
+    names = None if graph is None else graph.get("class_names")
+    frame = pd.DataFrame(
+        {
+            "node": nodes.numpy() if ids is None else [ids[i] for i in nodes.tolist()],
+            "given": [_name(c, names) for c in given.tolist()],
+            "suggested": [_name(c, names) for c in suggested.tolist()],
+            "score": own.clamp(0, 1).numpy(),
+            "is_error": is_error.numpy(),
+        }
+    )
+    return frame.sort_values("score", kind="stable", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How well held-out predictions agree with labels that may themselves be wrong.
+
+    Attributes:
+        cv_agreement: Share of labelled nodes whose held-out prediction equals the given label.
+        estimated_noise: Estimated share of wrong labels.
+        cv_ceiling: Agreement that a perfect classifier would reach, 1 - estimated_noise.
+    """
+
+    cv_agreement: float
+    estimated_noise: float
+    cv_ceiling: float
+
+
+def cross_validated_agreement(
+    z: Tensor, labels: Tensor, *, graph: Data | None = None, rule: Rule = "auto", seed: int = 0
+) -> Agreement:
+    """Measure agreement with the given labels by cross-validation, where the truth is unknown.
+
+    Args:
+        z: Representations, `(N, D)`.
+        labels: Observed labels, -1 = unlabelled, `(N,)`.
+        graph: The graph, for soft labels.
+        rule: The classifier; "auto" takes the one that agrees best.
+        seed: Seed of the folds.
+    """
+    labels = check_labels(labels, len(z))
+    proba, _ = out_of_fold_probabilities(z, labels, graph=graph, rule=rule, seed=seed)
+    known = labels >= 0
+    agreement = float((proba.argmax(1) == labels)[known].float().mean())
+    noise = float(confident_errors(proba[known], labels[known]).float().mean())
+    return Agreement(agreement, noise, 1 - noise)
+
+
+def confident_errors(proba: Tensor, given: Tensor) -> Tensor:
+    """Mask of labels that contradict a confident out-of-fold prediction, `(L,)`.
+
+    The threshold of a class is the mean probability that nodes given this class get for it.
+
+    Args:
+        proba: Out-of-fold probabilities, `(L, C)`.
+        given: Given labels, `(L,)`.
+    """
+    C = proba.shape[1]
+    own = proba.gather(1, given[:, None]).squeeze(1)
+    counts = torch.bincount(given, minlength=C).to(proba.dtype)
+    level = torch.zeros(C, dtype=proba.dtype).index_add_(0, given, own) / counts.clamp_min(1)
+    level[counts == 0] = torch.inf
+    confident = torch.where(proba >= level, proba, -1)
+    best = confident.max(1)
+    return (best.values >= 0) & (best.indices != given)
+
+
+def _name(label: int, names: list[str] | None) -> str | int:
+    return names[label] if names and label < len(names) else label

@@ -1,0 +1,44 @@
+"""Real graphs for tests that are marked `data`."""
+
+import os
+import warnings
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+with warnings.catch_warnings():
+    warnings.filterwarnings("ignore", message=".*torch.jit.script.*", category=DeprecationWarning)
+    from torch_geometric.data import Data
+
+from brgcl.data import available, load_dataset
+
+_absent: dict[str, int] = {}
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Callable[[str], Data]:
+    """A function that loads a public graph from disk, or skips the test when it is not there.
+
+    With BRGCL_REQUIRE_DATA=1 a missing graph fails the test.
+    """
+    read = cache(load_dataset)
+
+    def load(name: str) -> Data:
+        if not available(name):
+            _absent[name] = _absent.get(name, 0) + 1
+            reason = f"the files of {name} are not on disk; set BRGCL_DATA to their folder"
+            if os.environ.get("BRGCL_REQUIRE_DATA") == "1":
+                pytest.fail(reason, pytrace=False)
+            pytest.skip(reason)
+        return read(name)
+
+    return load
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _absent:
+        places = os.environ.get("BRGCL_DATA") or "BRGCL_DATA is not set"
+        names = ", ".join(f"{name} ({count})" for name, count in sorted(_absent.items()))
+        total = sum(_absent.values())
+        terminalreporter.write_line(f"{total} real-data tests had no data ({places}): {names}")

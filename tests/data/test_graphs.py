@@ -1,0 +1,314 @@
+import logging
+import sys
+
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch_geometric.data import Data, HeteroData
+
+from brgcl.data import check_graph, from_networkx, from_scipy
+from brgcl.data.attributes import structural_attributes
+from brgcl.errors import InputError
+from brgcl.method.sparse import csr_tensor, is_sparse
+
+PATH = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])  # 0 - 1 - 2
+
+
+def graph(**fields: object) -> Data:
+    return Data(**{"x": torch.eye(3), "edge_index": PATH, **fields})
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name == "brgcl"]
+
+
+def test_canonical_graph_passes_unchanged_and_silently(caplog):
+    caplog.set_level(logging.INFO, "brgcl")
+    data = graph(y=torch.tensor([0, 1, -1]), train_mask=torch.tensor([True, False, False]))
+    checked = check_graph(data)
+    assert checked.edge_index is data.edge_index
+    assert checked.x.data_ptr() == data.x.data_ptr()
+    assert checked.y.tolist() == [0, 1, -1]
+    assert checked.train_mask.tolist() == [True, False, False]
+    assert checked.node_ids.tolist() == [0, 1, 2]
+    assert checked.class_names == ["0", "1"]
+    assert checked.num_nodes == 3
+    assert "edge_weight" not in checked
+    assert said(caplog) == []
+
+
+def test_directed_repeated_and_looping_edges_are_mended_and_said_once(caplog):
+    caplog.set_level(logging.INFO, "brgcl")
+    edges = torch.tensor([[2, 0, 0, 1, 1], [1, 1, 1, 1, 0]], dtype=torch.int32)
+    checked = check_graph(graph(edge_index=edges))
+    assert checked.edge_index.tolist() == PATH.tolist()
+    assert checked.edge_index.dtype == torch.int64
+    assert said(caplog) == [
+        "1 self-loops removed",
+        "1 repeated edges merged",
+        "1 edges given in one direction only: read as undirected",
+    ]
+
+
+def test_input_is_not_modified():
+    edges = torch.tensor([[2, 0, 1], [1, 1, 1]])
+    data = graph(edge_index=edges, edge_weight=torch.tensor([1.0, 2.0, 3.0]))
+    before = data.clone()
+    check_graph(data)
+    assert data.keys() == before.keys()
+    assert torch.equal(data.edge_index, before.edge_index)
+    assert torch.equal(data.edge_weight, before.edge_weight)
+
+
+def test_symmetric_weights_stand_as_given():
+    checked = check_graph(graph(edge_weight=torch.tensor([0.5, 0.5, 2.0, 2.0])))
+    assert checked.edge_weight.tolist() == [0.5, 0.5, 2.0, 2.0]
+
+
+def test_parallel_weights_add_up():
+    edges = torch.tensor([[0, 0, 1, 1], [1, 1, 0, 2]])
+    checked = check_graph(graph(edge_index=edges, edge_weight=torch.tensor([1.0, 2.0, 4.0, 0.5])))
+    assert checked.edge_index.tolist() == PATH.tolist()
+    assert checked.edge_weight.tolist() == [7.0, 7.0, 0.5, 0.5]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.tuples(
+            st.just(n),
+            st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=20),
+            st.booleans(),
+        )
+    )
+)
+def test_check_graph_is_idempotent_symmetric_sorted_and_keeps_every_pair(drawn):
+    num_nodes, pairs, weighted = drawn
+    edges = torch.tensor(pairs, dtype=torch.int64).reshape(-1, 2).T
+    data = Data(x=torch.ones(num_nodes, 1), edge_index=edges)
+    if weighted:
+        data.edge_weight = torch.linspace(0.1, 1, len(pairs))
+    once = check_graph(data)
+    twice = check_graph(once)
+    found = list(map(tuple, once.edge_index.T.tolist()))
+    assert found == sorted({p for u, v in pairs if u != v for p in ((u, v), (v, u))})
+    assert twice.edge_index is once.edge_index
+    if weighted:
+        assert torch.equal(twice.edge_weight, once.edge_weight)
+        weight = dict(zip(found, once.edge_weight.tolist(), strict=True))
+        assert all(weight[u, v] == weight[v, u] for u, v in found)
+
+
+@pytest.mark.parametrize("layout", ["coo", "csc", "csr"])
+def test_sparse_attributes_become_sorted_csr(layout):
+    dense = torch.tensor([[0.0, 2.0], [0.0, 0.0], [3.0, 1.0]], dtype=torch.float64)
+    x = {"coo": dense.to_sparse_coo, "csc": dense.to_sparse_csc, "csr": dense.to_sparse_csr}[
+        layout
+    ]()
+    checked = check_graph(graph(x=x))
+    assert is_sparse(checked.x)
+    assert checked.x.dtype == torch.float32
+    assert torch.equal(checked.x.to_dense(), dense.float())
+
+
+def test_unsorted_csr_is_sorted_and_the_input_kept():
+    col = torch.tensor([1, 0, 0])
+    x = csr_tensor(torch.tensor([0, 2, 2, 3]), col, torch.tensor([2.0, 1.0, 3.0]), (3, 2))
+    checked = check_graph(graph(x=x))
+    assert checked.x.col_indices().tolist() == [0, 1, 0]
+    assert checked.x.values().tolist() == [1.0, 2.0, 3.0]
+    assert x.col_indices().tolist() == [1, 0, 0]
+
+
+def test_graph_without_edges_works_with_a_warning(caplog):
+    checked = check_graph(graph(edge_index=torch.empty(2, 0, dtype=torch.long)))
+    assert checked.edge_index.shape == (2, 0)
+    assert said(caplog) == ["the graph has no edges: only the attributes can tell nodes apart"]
+
+
+def test_edge_attributes_are_said_to_be_unused(caplog):
+    check_graph(graph(edge_attr=torch.ones(4, 2)))
+    assert "edge_attr is not used" in said(caplog)[0]
+    caplog.clear()
+    check_graph(graph(edge_attr=torch.ones(4, 2)), announce=False)
+    assert said(caplog) == []
+
+
+def test_column_of_labels_is_flattened():
+    assert check_graph(graph(y=torch.tensor([[1], [0], [-1]]))).y.tolist() == [1, 0, -1]
+
+
+NAN = torch.tensor([[0.0, 1.0], [2.0, float("nan")], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"x": None}, "the graph has no attributes x"),
+        ({"x": torch.ones(3)}, r"x must be a tensor \(nodes, attributes\), got \(3,\)"),
+        ({"x": torch.ones(0, 2)}, "the graph has no nodes"),
+        ({"x": torch.ones(3, 0)}, "x has no columns"),
+        ({"x": NAN}, r"x\[1, 1\] is nan; attributes must be finite"),
+        ({"x": NAN.to_sparse_csr()}, r"x\[1, 1\] is nan; attributes must be finite"),
+        ({"x": torch.full((3, 1), 1e300, dtype=torch.float64)}, r"x\[0, 0\] is inf"),
+        ({"x": torch.ones(3, 1, dtype=torch.complex64)}, "x must be real numbers"),
+        ({"num_nodes": 4}, "x has 3 rows but num_nodes is 4"),
+        ({"edge_index": None}, "the graph has no edge_index"),
+        ({"edge_index": PATH.T}, r"shape \(2, edges\), got \(4, 2\); transpose it"),
+        ({"edge_index": PATH.float()}, "edge_index must hold integers, got torch.float32"),
+        ({"edge_index": PATH + 1}, r"edge_index\[0, 3\] is 3 but nodes are numbered 0..2"),
+        ({"edge_index": PATH - 1}, r"edge_index\[0, 0\] is -1 but nodes are numbered 0..2"),
+        ({"edge_weight": torch.ones(3)}, r"edge_weight has shape \(3,\) but there are 4 edges"),
+        ({"edge_weight": torch.tensor([1.0, 0, 1, 1])}, r"edge_weight\[1\] is 0; weights must be"),
+        ({"edge_weight": torch.tensor([1, 1, 1, float("inf")])}, r"edge_weight\[3\] is inf"),
+        ({"edge_weight": [1, 1, 1, 1]}, "edge_weight must be a tensor, got list"),
+        (
+            {"y": torch.zeros(2, dtype=torch.long)},
+            "labels have 2 entries but the graph has 3 nodes",
+        ),
+        ({"y": torch.zeros(3)}, "labels y must be integers, got torch.float32"),
+        ({"y": torch.eye(3).long()}, "turn one-hot rows into numbers with argmax"),
+        ({"y": torch.tensor([0, -2, 0])}, r"y\[1\] is -2; classes count from 0"),
+        ({"y": [0, 1, 2]}, "labels y must be a tensor, got list"),
+        (
+            {"val_mask": torch.ones(2, dtype=torch.bool)},
+            "val_mask has 2 entries but the graph has 3",
+        ),
+        ({"val_mask": torch.ones(3)}, "val_mask must be a bool tensor"),
+        (
+            {"test_mask": torch.ones(3, 10, dtype=torch.bool)},
+            "test_mask holds 10 splits; choose one",
+        ),
+        ({"node_ids": ["a", "b"]}, "node_ids has 2 entries but the graph has 3 nodes"),
+        ({"node_ids": ["a", "b", "a"]}, "node id 'a' stands twice in node_ids"),
+        ({"y": torch.tensor([0, 1, 2]), "class_names": ["a"]}, "class_names has 1 entries but y"),
+    ],
+)
+def test_bad_graph_is_refused_with_its_place(fields, message):
+    with pytest.raises(InputError, match=message):
+        check_graph(graph(**fields))
+
+
+@pytest.mark.parametrize("thing", [None, HeteroData(), networkx.path_graph(2)])
+def test_other_types_are_refused(thing):
+    with pytest.raises(InputError, match="a graph must be a torch_geometric Data"):
+        check_graph(thing)
+
+
+def test_from_scipy_reads_weights_labels_and_names():
+    adj = scipy.sparse.csr_matrix(np.array([[0, 2.0, 0], [2.0, 0, 0], [0, 0, 0]]))
+    data = from_scipy(adj, np.eye(3), [1, 0, -1], node_ids=["a", "b", "c"], class_names=["u", "v"])
+    assert data.edge_index.tolist() == [[0, 1], [1, 0]]
+    assert data.edge_weight.tolist() == [2.0, 2.0]
+    assert data.y.tolist() == [1, 0, -1]
+    assert data.node_ids.tolist() == ["a", "b", "c"]
+    assert data.class_names == ["u", "v"]
+
+
+def test_from_scipy_keeps_sparse_attributes_and_leaves_them_alone():
+    x = scipy.sparse.coo_array(([1.0, 2.0, 5.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    data = from_scipy(np.array([[0, 1], [1, 0]]), x)
+    assert is_sparse(data.x)
+    assert data.x.to_dense().tolist() == [[0, 3], [5, 0]]
+    assert x.nnz == 3
+    assert "edge_weight" not in data
+    assert data.y.tolist() == [-1, -1]
+    assert data.class_names == []
+
+
+def test_from_scipy_reads_arrays_that_are_not_writeable():
+    adj, x, y = np.ones((2, 2)), np.eye(2), np.array([0, 1])
+    for array in (adj, x, y):
+        array.flags.writeable = False
+    assert from_scipy(adj, x, y).y.tolist() == [0, 1]
+
+
+def test_from_scipy_refuses_labels_that_are_text():
+    with pytest.raises(InputError, match=r"number the classes, e\.g\. with numpy\.unique"):
+        from_scipy(np.eye(2), np.eye(2), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("adj", "x", "message"),
+    [
+        (np.ones((2, 3)), np.eye(2), r"an adjacency matrix must be square, got shape \(2, 3\)"),
+        (np.eye(2), np.eye(3), "x has 3 rows but num_nodes is 2"),
+        (
+            -np.ones((2, 2)),
+            np.eye(2),
+            r"edge_weight\[0\] is -1; weights must be finite and above 0",
+        ),
+        (np.eye(2), np.array([["a"], ["b"]]), "x must be a matrix of numbers"),
+    ],
+)
+def test_from_scipy_refuses(adj, x, message):
+    with pytest.raises(InputError, match=message):
+        from_scipy(adj, x)
+
+
+def test_from_networkx_keeps_keys_attributes_labels_and_weights():
+    g = networkx.Graph()
+    g.add_node("b", x=[1, 2], y="red")
+    g.add_node("a", x=[3, 4], y="blue")
+    g.add_node("c", x=[5, 6])
+    g.add_edge("a", "b", w=2)
+    data = from_networkx(g, weight="w")
+    assert data.node_ids.tolist() == ["b", "a", "c"]
+    assert data.x.tolist() == [[1, 2], [3, 4], [5, 6]]
+    assert data.y.tolist() == [1, 0, -1]
+    assert data.class_names == ["blue", "red"]
+    assert data.edge_weight.tolist() == [2, 2]
+
+
+def test_from_networkx_with_nothing_but_edges():
+    data = from_networkx(networkx.DiGraph([(10, 20), (20, 5)]))
+    assert data.node_ids.tolist() == [10, 20, 5]
+    assert data.node_ids.dtype == np.int64
+    assert data.x.to_dense().tolist() == np.eye(3).tolist()
+    assert data.edge_index.tolist() == PATH.tolist()
+    assert data.y.tolist() == [-1] * 3
+
+
+def test_from_networkx_labels_that_mean_none():
+    g = networkx.empty_graph(5)
+    for node, value in enumerate([7, -1, None, float("nan"), 30]):
+        g.nodes[node]["y"] = value
+    data = from_networkx(g)
+    assert data.y.tolist() == [0, -1, -1, -1, 1]
+    assert data.class_names == ["7", "30"]
+
+
+def test_from_networkx_refuses():
+    g = networkx.path_graph(3)
+    g.nodes[0]["x"] = 1.0
+    with pytest.raises(InputError, match=r"node 1 has no attribute 'x' \(2 nodes lack it\)"):
+        from_networkx(g)
+    with pytest.raises(InputError, match="no node has the attribute 'colour'"):
+        from_networkx(g, attributes="colour")
+    with pytest.raises(InputError, match="no node has the label attribute 'kind'"):
+        from_networkx(g, attributes=None, label="kind")
+    with pytest.raises(
+        InputError, match="edge 0 - 1 has weight 'w' = None; give every edge a number"
+    ):
+        from_networkx(g, attributes=None, weight="w")
+    g.nodes[1]["x"], g.nodes[2]["x"] = [1, 2], "long"
+    with pytest.raises(InputError, match="'x' must be a number or vectors of one length"):
+        from_networkx(g)
+    with pytest.raises(InputError, match="the graph has no nodes"):
+        from_networkx(networkx.Graph())
+
+
+def test_from_networkx_without_networkx_says_how_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(InputError, match=r"pip install 'brgcl\[interop\]'"):
+        from_networkx(object())
+
+
+def test_many_nodes_without_attributes_are_described_by_degree(monkeypatch):
+    monkeypatch.setattr("brgcl.data.attributes.MAX_IDENTITY", 2)
+    x = structural_attributes(torch.tensor([[0, 0, 0], [1, 2, 3]]), 5)
+    assert x.to_dense().tolist() == [[0, 0, 1], [0, 1, 0], [0, 1, 0], [0, 1, 0], [1, 0, 0]]

@@ -1,0 +1,119 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from brgcl.method.encoder import Encoder
+from brgcl.method.graph import adjacency_from_edges
+from brgcl.method.sparse import Matrix, csr_from_scipy, is_sparse
+
+EDGES = torch.tensor([[0, 1, 1, 2, 2, 3, 0, 3], [1, 0, 2, 1, 3, 2, 3, 0]])
+NONLINEAR = {
+    "relu": lambda h: np.maximum(h, 0),
+    "prelu": lambda h: np.where(h > 0, h, 0.25 * h),
+    "elu": lambda h: np.where(h > 0, h, np.expm1(np.minimum(h, 0))),
+}
+
+
+def setting(num_layers=2, activation="relu", F=7, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    encoder = Encoder(
+        F, hidden=5, dim=3, num_layers=num_layers, activation=activation, generator=generator
+    ).double()
+    with torch.no_grad():
+        for bias in encoder.biases:
+            bias.copy_(torch.randn(bias.shape, generator=generator))
+    x = torch.randn(6, F, generator=generator, dtype=torch.float64)
+    return encoder, x, adjacency_from_edges(EDGES, 6, dtype=torch.float64).normalized
+
+
+def dense_encoder(encoder, x, A, nonlinear):
+    h = x
+    for layer, (weight, bias) in enumerate(zip(encoder.weights, encoder.biases, strict=True)):
+        h = h if layer == 0 else nonlinear(h)
+        h = A @ h @ weight.detach().numpy() + bias.detach().numpy()
+    return h
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@pytest.mark.parametrize("activation", ["relu", "prelu", "elu"])
+def test_the_encoder_equals_the_dense_formula(num_layers, activation):
+    encoder, x, A = setting(num_layers, activation)
+    expected = dense_encoder(encoder, x.numpy(), A.data.to_dense().numpy(), NONLINEAR[activation])
+    found = encoder(Matrix(x), A)
+    assert found.shape == (6, 3)
+    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-12)
+
+
+def test_the_shapes_of_the_weights():
+    sizes = [tuple(weight.shape) for weight in setting(num_layers=3)[0].weights]
+    assert sizes == [(7, 5), (5, 5), (5, 3)]
+
+
+@pytest.mark.parametrize("num_layers", [1, 2])
+def test_masking_columns_of_the_weights_equals_masking_the_attributes(num_layers):
+    encoder, x, A = setting(num_layers)
+    columns = torch.tensor([1, 0, 1, 1, 0, 1, 0], dtype=torch.float64)
+    found = encoder(Matrix(x), A, columns)
+    torch.testing.assert_close(found, encoder(Matrix(x * columns), A), rtol=1e-12, atol=1e-14)
+    assert not torch.equal(found, encoder(Matrix(x), A))
+
+
+def test_sparse_attributes_give_what_dense_ones_give():
+    encoder, x, A = setting()
+    encoder = encoder.float()
+    x = x.float() * (x > 0.5)
+    sparse = csr_from_scipy(x.numpy())
+    assert is_sparse(sparse)
+    A = adjacency_from_edges(EDGES, 6).normalized
+    expected, found = encoder(Matrix(x), A), encoder(Matrix(sparse), A)
+    torch.testing.assert_close(found, expected)
+    expected_gradients = torch.autograd.grad(expected.square().sum(), [*encoder.parameters()])
+    gradients = torch.autograd.grad(found.square().sum(), [*encoder.parameters()])
+    for one, other in zip(gradients, expected_gradients, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
+@pytest.mark.parametrize("activation", ["relu", "prelu", "elu"])
+def test_the_gradient_reaches_every_parameter(num_layers, activation):
+    encoder, x, A = setting(num_layers, activation)
+    encoder(Matrix(x), A).square().sum().backward()
+    for name, parameter in encoder.named_parameters():
+        if num_layers == 1 and name.startswith("activation"):
+            continue  # one layer has nothing between layers
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_gradcheck_of_the_weights():
+    encoder, x, A = setting(activation="elu")
+
+    def loss(first, second):
+        return torch.func.functional_call(
+            encoder, {"weights.0": first, "weights.1": second}, (Matrix(x), A)
+        )
+
+    assert torch.autograd.gradcheck(loss, tuple(encoder.weights))
+
+
+def test_initial_weights_follow_the_generator_and_glorot():
+    def weights(seed):
+        generator = torch.Generator().manual_seed(seed)
+        return Encoder(300, hidden=100, dim=50, generator=generator)
+
+    first, again, other = weights(0), weights(0), weights(1)
+    assert torch.equal(first.weights[0], again.weights[0])
+    assert not torch.equal(first.weights[0], other.weights[0])
+    bound = math.sqrt(6 / 400)
+    assert 0.99 * bound < first.weights[0].abs().max() <= bound
+    assert all(not bias.any() for bias in first.biases)
+
+
+def test_permuting_nodes_permutes_representations():
+    encoder, x, A = setting()
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    shuffled = torch.argsort(order)[EDGES]
+    B = adjacency_from_edges(shuffled, 6, dtype=torch.float64).normalized
+    torch.testing.assert_close(encoder(Matrix(x[order]), B), encoder(Matrix(x), A)[order])

@@ -1,0 +1,384 @@
+import itertools
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from brgcl.config import BRGCLConfig
+from brgcl.method.confidence import threshold
+from brgcl.method.dpmeans import dp_means
+from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.sparse import Matrix
+from brgcl.method.train import (
+    contrast_views,
+    find_clusters,
+    find_prototypes,
+    make_encoder,
+    num_negatives,
+    representation_loss,
+    train,
+)
+from brgcl.method.views import View
+
+SMALL = {"hidden": 16, "dim": 8, "lr": 0.01, "epochs": 12, "warmup_epochs": 6}
+
+
+def two_blocks(size=20, isolated=0, seed=0, edges=True):
+    """Two dense blocks, few edges between them, attributes that lean to the block."""
+    generator = torch.Generator().manual_seed(seed)
+    block = torch.arange(2).repeat_interleave(size)
+    pairs = torch.combinations(torch.arange(2 * size))
+    chance = torch.where(block[pairs[:, 0]] == block[pairs[:, 1]], 0.3, 0.02)
+    pairs = pairs[torch.rand(len(pairs), generator=generator) < chance].T
+    edge_index = torch.cat([pairs, pairs.flip(0)], dim=1)
+    if not edges:
+        edge_index = edge_index[:, :0]
+    N = 2 * size + isolated
+    x = torch.rand(N, 10, generator=generator)
+    x[:size, :5] += 0.5
+    x[size : 2 * size, 5:] += 0.5
+    return Graph(Matrix(x), adjacency_from_edges(edge_index, N))
+
+
+def fit(graph, seed=0, callback=None, **settings):
+    config = BRGCLConfig(**{**SMALL, **settings})
+    return train(graph, config, torch.Generator().manual_seed(seed), callback)
+
+
+def representation(encoder, graph):
+    with torch.no_grad():
+        return encoder(graph.x, graph.adjacency.normalized)
+
+
+def weights(encoder):
+    return torch.cat([parameter.detach().flatten() for parameter in encoder.parameters()])
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+# Learning
+
+
+@pytest.mark.parametrize("objective", ["exp", "abs", "decorrelation"])
+def test_the_loss_falls(objective):
+    _, history = fit(two_blocks(), node_objective=objective, epochs=30, warmup_epochs=30)
+    assert mean(e.loss for e in history[-5:]) < mean(e.loss for e in history[:5])
+
+
+def test_the_prototype_loss_falls():
+    _, history = fit(
+        two_blocks(),
+        epochs=30,
+        warmup_epochs=0,
+        proto_weight=1.0,
+        clustering="kmeans",
+        num_prototypes=2,
+    )
+    assert mean(e.proto_loss for e in history[-5:]) < mean(e.proto_loss for e in history[:5])
+
+
+def test_two_blocks_come_apart():
+    graph = two_blocks()
+    encoder, _ = fit(graph, epochs=60, warmup_epochs=30)
+    h = F.normalize(representation(encoder, graph), dim=1)
+    similarity = h @ h.T
+    within = (similarity[:20, :20].mean() + similarity[20:, 20:].mean()) / 2
+    assert within > similarity[:20, 20:].mean() + 0.3
+
+
+# Reproducibility
+
+
+def test_the_same_generator_gives_the_same_weights_bit_for_bit():
+    graph = two_blocks()
+    first, history = fit(graph, seed=3)
+    again, history_again = fit(graph, seed=3)
+    other, _ = fit(graph, seed=4)
+    assert torch.equal(weights(first), weights(again))
+    assert [e.loss for e in history] == [e.loss for e in history_again]
+    assert not torch.equal(weights(first), weights(other))
+
+
+def test_the_global_random_state_is_neither_read_nor_changed():
+    graph = two_blocks()
+    torch.manual_seed(1)
+    state = torch.get_rng_state()
+    first, _ = fit(graph, num_negatives=8)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(2)
+    again, _ = fit(graph, num_negatives=8)
+    assert torch.equal(weights(first), weights(again))
+
+
+def test_the_graph_is_left_alone():
+    graph = two_blocks()
+    x, A = graph.x.data.clone(), graph.adjacency.normalized.data.to_dense()
+    fit(graph)
+    assert torch.equal(graph.x.data, x)
+    assert torch.equal(graph.adjacency.normalized.data.to_dense(), A)
+
+
+# Schedule and history
+
+
+def test_warm_up_delays_prototypes():
+    _, history = fit(two_blocks(), epochs=8, warmup_epochs=5)
+    assert [e.epoch for e in history] == list(range(1, 9))
+    for field in ("proto_loss", "num_prototypes", "confident_share"):
+        present = [getattr(e, field) is not None for e in history]
+        assert present == [False] * 5 + [True] * 3, field
+
+
+def test_the_threshold_counts_from_the_first_epoch():
+    _, history = fit(two_blocks(), epochs=8, warmup_epochs=5, gamma0=0.4)
+    assert [e.gamma for e in history] == [threshold(t, 8, 0.4) for t in range(1, 9)]
+    assert history[-1].gamma == pytest.approx(0.6)
+
+
+def test_the_loss_is_the_weighted_sum_of_its_terms():
+    _, history = fit(two_blocks(), node_weight=0.5, proto_weight=2.0, epochs=6, warmup_epochs=3)
+    for e in history[:3]:
+        assert e.loss == pytest.approx(0.5 * e.node_loss, rel=1e-6)
+    for e in history[3:]:
+        assert e.loss == pytest.approx(0.5 * e.node_loss + 2 * e.proto_loss, rel=1e-6)
+
+
+def test_one_over_n_weighs_prototypes_as_the_paper_does():
+    _, history = fit(two_blocks(), proto_weight="1/N", epochs=3, warmup_epochs=0)
+    for e in history:
+        assert e.loss == pytest.approx(e.node_loss + e.proto_loss / 40, rel=1e-6)
+
+
+def test_representation_loss_by_hand():
+    node, proto = torch.tensor(3.0), torch.tensor(5.0)
+    assert representation_loss(node, proto, 1.0, 1.0).item() == 8
+    assert representation_loss(node, proto, 2.0, 0.5).item() == 8.5
+    assert representation_loss(node, None, 2.0, 0.5).item() == 6
+
+
+def test_prototypes_change_the_representation_only_after_the_warm_up():
+    graph = two_blocks()
+    with_prototypes, history = fit(graph, proto_weight=1.0, epochs=20, warmup_epochs=10)
+    without, history_without = fit(graph, proto_weight=0.0, epochs=20, warmup_epochs=10)
+    node, node_without = ([e.node_loss for e in h] for h in (history, history_without))
+    # the first prototype epoch still sees the weights of the warm-up
+    assert node[:11] == node_without[:11]
+    assert node[11:] != node_without[11:]
+    assert not torch.equal(representation(with_prototypes, graph), representation(without, graph))
+    assert all(e.proto_loss is None for e in history_without)
+
+
+def test_each_epoch_goes_on_from_the_last_epochs_centres():
+    """One round opens one cluster; started afresh, every epoch would find two."""
+    _, history = fit(two_blocks(), lr=1e-12, xi=1e-4, cluster_rounds=1, epochs=5, warmup_epochs=0)
+    assert [e.num_prototypes for e in history] == [2, 3, 4, 5, 6]
+
+
+def test_the_callback_sees_every_epoch():
+    seen = []
+    _, history = fit(two_blocks(), epochs=4, callback=seen.append)
+    assert seen == history
+
+
+# Patience
+
+
+def test_patience_stops_when_the_loss_no_longer_falls():
+    # a learning rate this small cannot improve on the noise of the views
+    _, history = fit(two_blocks(), lr=1e-12, epochs=60, warmup_epochs=60, patience=3)
+    losses = [e.loss for e in history]
+    assert len(losses) < 60
+    assert min(losses) == losses[-4]
+    assert all(loss >= losses[-4] for loss in losses[-3:])
+
+
+def test_without_patience_all_epochs_are_run():
+    _, history = fit(two_blocks(), lr=1e-12, epochs=14)
+    assert len(history) == 14
+
+
+def test_patience_starts_anew_when_prototypes_join():
+    """The prototype term lifts the loss, which is no reason to stop."""
+    _, history = fit(
+        two_blocks(),
+        epochs=24,
+        warmup_epochs=12,
+        patience=10,
+        proto_weight=20.0,
+        clustering="kmeans",
+        num_prototypes=3,
+    )
+    assert min(e.loss for e in history[12:]) > max(e.loss for e in history[:12])
+    assert len(history) == 24
+
+
+# Switches
+
+CLUSTERINGS = [
+    {"clustering": "dp-means"},
+    {"clustering": "kmeans"},
+    {"clustering": "kmeans", "num_prototypes": 3},
+]
+KINDS = ["edges", "nodes", "subgraph", "diffusion"]
+
+
+@pytest.mark.parametrize("kinds", [*itertools.product(KINDS, KINDS)], ids="-".join)
+def test_every_combination_of_switches_trains_and_stays_finite(kinds):
+    graph = two_blocks(size=10, isolated=2)
+    patience = 1 if kinds[0] < kinds[1] else None
+    for objective, clustering, prototypes in itertools.product(
+        ["exp", "abs", "decorrelation"], CLUSTERINGS, ["confident", "all"]
+    ):
+        encoder, history = fit(
+            graph,
+            epochs=3,
+            warmup_epochs=1,
+            view1=kinds[0],
+            view2=kinds[1],
+            node_objective=objective,
+            prototypes=prototypes,
+            patience=patience,
+            **clustering,
+        )
+        assert all(math.isfinite(e.loss) for e in history)
+        assert representation(encoder, graph).isfinite().all()
+        assert len(history) == 3 or (patience == 1 and history[-1].loss >= history[-2].loss)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"num_layers": 1},
+        {"num_layers": 3},
+        {"activation": "prelu"},
+        {"activation": "elu"},
+        {"num_negatives": 5},
+        {"num_negatives": None},
+        {"positive_twice": True},
+        {"normalize_prototypes": False},
+        {"tau": 0.01, "proto_tau": 0.01},
+        {"weight_decay": 0.1},
+        {"drop1": 0.0, "drop2": 0.0, "mask1": 0.0, "mask2": 0.0},
+        {"propagation_steps": 1, "alpha": 1.0},
+        {"max_prototypes": 1},
+        {"xi": 1e-3},
+        {"xi": 100.0},
+        {"clustering": "kmeans", "num_prototypes": 60},  # more than nodes
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("graph", ["blocks", "isolated", "no-edges"])
+def test_every_setting_trains_and_stays_finite(graph, settings):
+    graph = {
+        "blocks": two_blocks(size=10),
+        "isolated": two_blocks(size=10, isolated=3),
+        "no-edges": two_blocks(size=10, edges=False),
+    }[graph]
+    encoder, history = fit(graph, epochs=3, warmup_epochs=1, **settings)
+    assert [math.isfinite(e.loss) for e in history] == [True] * 3
+    assert representation(encoder, graph).isfinite().all()
+
+
+@pytest.mark.parametrize("dataset", [None, "citeseer"])
+def test_the_paper_literal_preset_trains(dataset):
+    config = BRGCLConfig.preset("paper-literal", dataset=dataset).replace(
+        epochs=5, hidden=16, dim=8
+    )
+    encoder, history = train(two_blocks(), config, torch.Generator().manual_seed(0))
+    assert all(math.isfinite(e.loss) for e in history)
+    assert all(e.num_prototypes is not None for e in history)  # no warm-up
+    assert weights(encoder).isfinite().all()
+
+
+def test_double_precision_follows_the_attributes():
+    graph = two_blocks(size=10)
+    adjacency = adjacency_from_edges(
+        torch.stack([graph.adjacency.row, graph.adjacency.col])[
+            :, graph.adjacency.row != graph.adjacency.col
+        ],
+        20,
+        dtype=torch.float64,
+    )
+    encoder, history = fit(Graph(Matrix(graph.x.data.double()), adjacency), epochs=3)
+    assert all(parameter.dtype == torch.float64 for parameter in encoder.parameters())
+    assert math.isfinite(history[-1].loss)
+
+
+@pytest.mark.parametrize("survivors", [0, 1])
+@pytest.mark.parametrize("objective", ["exp", "abs", "decorrelation"])
+def test_views_without_two_common_nodes_contrast_nothing(objective, survivors):
+    graph = two_blocks(size=3)
+    config = BRGCLConfig(node_objective=objective, hidden=4, dim=2)
+    encoder = make_encoder(10, config, torch.Generator().manual_seed(0))
+    first = torch.arange(6) < 3 + survivors
+    views = tuple(View(graph.adjacency.normalized, None, n) for n in (first, torch.arange(6) >= 3))
+    loss = contrast_views(encoder, graph, views, config, torch.Generator())
+    loss.backward()
+    assert loss.item() == 0
+    assert all(not p.grad.any() for p in encoder.parameters())
+
+
+# Prototypes of a representation
+
+
+def by_hand():
+    """Two cliques of four, each a point on a circle; node 7 leans to the other clique's point."""
+    pairs = [(i, j) for b in (0, 4) for i in range(b, b + 4) for j in range(b, i)]
+    edges = torch.tensor(pairs).T
+    adjacency = adjacency_from_edges(torch.cat([edges, edges.flip(0)], dim=1), 8)
+    h = torch.tensor([[1.0, 0.0]] * 4 + [[0.0, 1.0]] * 3 + [[0.8, 0.6]])
+    return h, Graph(Matrix(torch.ones(8, 1)), adjacency)
+
+
+def test_prototypes_are_made_of_confident_nodes():
+    h, graph = by_hand()
+    found = find_prototypes(h, graph, 0.7, BRGCLConfig(xi=0.5), None, max_rounds=50)
+    label = found.clusters.assignment
+    assert found.clusters.num_clusters == 2
+    assert label[7] == label[0] != label[4]
+    assert found.confident.tolist() == [True] * 7 + [False]
+    assert found.confidence[7].item() == pytest.approx(0.1 + 0.9 / 4, abs=1e-6)
+    torch.testing.assert_close(found.prototypes[label[0]], torch.tensor([1.0, 0.0]))
+    torch.testing.assert_close(found.prototypes[label[4]], torch.tensor([0.0, 1.0]))
+
+
+def test_prototypes_of_all_nodes_are_drawn_to_the_doubtful_one():
+    h, graph = by_hand()
+    config = BRGCLConfig(xi=0.5, prototypes="all", normalize_prototypes=False)
+    found = find_prototypes(h, graph, 0.7, config, None, max_rounds=50)
+    torch.testing.assert_close(
+        found.prototypes[found.clusters.assignment[0]], torch.tensor([4.8 / 5, 0.6 / 5])
+    )
+    unit = find_prototypes(
+        h, graph, 0.7, config.replace(normalize_prototypes=True), None, max_rounds=50
+    )
+    torch.testing.assert_close(unit.prototypes, F.normalize(found.prototypes, dim=1))
+
+
+def test_kmeans_takes_the_number_it_is_given():
+    h, _ = by_hand()
+    config = BRGCLConfig(clustering="kmeans", num_prototypes=3)
+    found = find_clusters(h, config, None, max_rounds=50)
+    assert found.num_clusters == 3
+    assert found.assignment.unique().numel() == 3
+
+
+def test_kmeans_without_a_number_keeps_the_one_that_dp_means_finds():
+    h, _ = by_hand()
+    config = BRGCLConfig(clustering="kmeans", xi=0.5)
+    first = find_clusters(h, config, None, max_rounds=50)
+    assert torch.equal(first.assignment, dp_means(h, 0.5).assignment)
+    moved = find_clusters(torch.cat([h, -5 * h]), config, first.centers, max_rounds=50)
+    assert moved.num_clusters == first.num_clusters
+
+
+@pytest.mark.parametrize(
+    ("setting", "num_nodes", "expected"),
+    [("auto", 10_000, None), ("auto", 10_001, 1024), (None, 10**6, None), (77, 100, 77)],
+)
+def test_the_number_of_negatives(setting, num_nodes, expected):
+    assert num_negatives(BRGCLConfig(num_negatives=setting), num_nodes) == expected

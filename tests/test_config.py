@@ -1,0 +1,239 @@
+import ast
+import dataclasses
+import itertools
+from pathlib import Path
+
+import pytest
+
+import brgcl.config
+from brgcl.config import PAPER_TABLE, PRESETS, BRGCLConfig, ViewSettings, check_names
+from brgcl.errors import BrgclError, InputError
+
+FIELDS = [field.name for field in dataclasses.fields(BRGCLConfig)]
+
+# (field, wrong value, the rule that the message must state)
+WRONG = [
+    ("seed", 1.5, "an integer"),
+    ("seed", "0", "an integer"),
+    ("device", 0, "a string"),
+    ("attributes", "l2", "one of 'l1', 'standardize', 'none'"),
+    ("hidden", 0, "at least 1"),
+    ("hidden", 2.0, "an integer"),
+    ("dim", 0, "at least 1"),
+    ("num_layers", 0, "at least 1"),
+    ("activation", "tanh", "one of 'relu', 'prelu', 'elu'"),
+    ("epochs", 0, "at least 1"),
+    ("epochs", True, "an integer"),
+    ("warmup_epochs", -1, "0 or more"),
+    ("lr", 0.0, "above 0"),
+    ("lr", float("nan"), "a number"),
+    ("lr", float("inf"), "a number"),
+    ("lr", "fast", "a number"),
+    ("weight_decay", -0.1, "0 or more"),
+    ("patience", 0, "at least 1, or none"),
+    ("patience", "never", "an integer or none"),
+    ("view1", "edge", "one of 'edges', 'nodes', 'subgraph', 'diffusion'"),
+    ("view2", None, "one of 'edges', 'nodes', 'subgraph', 'diffusion'"),
+    ("drop1", 1.0, "in [0, 1)"),
+    ("drop2", -0.1, "in [0, 1)"),
+    ("mask1", 1, "in [0, 1)"),
+    ("mask2", 1.4, "in [0, 1)"),
+    ("node_objective", "infonce", "one of 'exp', 'abs', 'decorrelation'"),
+    ("node_weight", -1.0, "0 or more"),
+    ("tau", 0.0, "above 0"),
+    ("positive_twice", 1, "true or false"),
+    ("decorrelation_weight", -1e-3, "0 or more"),
+    ("num_negatives", 1, "at least 2, auto or none"),
+    ("num_negatives", "all", "an integer or one of 'auto' or none"),
+    ("tile_mb", 0, "at least 1"),
+    ("proto_weight", -0.3, "0 or more, or 1/N"),
+    ("proto_weight", "1/K", "a number or one of '1/N'"),
+    ("proto_tau", -0.4, "above 0"),
+    ("prototypes", "robust", "one of 'confident', 'all'"),
+    ("normalize_prototypes", "yes", "true or false"),
+    ("clustering", "dpmeans", "one of 'dp-means', 'kmeans'"),
+    ("xi", 0, "above 0"),
+    ("num_prototypes", 0, "at least 1, or none"),
+    ("max_prototypes", 0, "at least 1"),
+    ("cluster_rounds", 0, "at least 1"),
+    ("alpha", 0.0, "in (0, 1]"),
+    ("alpha", 1.1, "in (0, 1]"),
+    ("propagation_steps", 0, "at least 1"),
+    ("gamma0", 1.0, "in [0, 1)"),
+]
+
+RIGHT_AT_THE_EDGE = [
+    {"alpha": 1.0},
+    {"gamma0": 0.0},
+    {"drop1": 0.0, "mask2": 0},
+    {"warmup_epochs": 0},
+    {"num_negatives": 2},
+    {"num_negatives": None},
+    {"patience": 1},
+    {"proto_weight": 0},
+    {"lr": 1},
+    {"clustering": "kmeans", "num_prototypes": 1},
+]
+
+
+@pytest.mark.parametrize(("name", "value", "rule"), WRONG)
+def test_a_wrong_value_is_refused_by_name_rule_and_value(name, value, rule):
+    with pytest.raises(InputError) as caught:
+        BRGCLConfig(**{name: value})
+    message = str(caught.value)
+    assert message.startswith(f"{name} must be ")
+    assert rule in message
+    assert message.endswith(f", got {value!r}")
+
+
+def test_every_field_is_validated():
+    assert {name for name, _, _ in WRONG} == set(FIELDS)
+
+
+@pytest.mark.parametrize("settings", RIGHT_AT_THE_EDGE, ids=str)
+def test_a_value_at_the_edge_of_its_range_is_taken(settings):
+    config = BRGCLConfig(**settings)
+    assert {name: getattr(config, name) for name in settings} == settings
+
+
+def test_a_number_of_prototypes_needs_kmeans():
+    with pytest.raises(InputError, match="num_prototypes is found by dp-means"):
+        BRGCLConfig(num_prototypes=7)
+
+
+def test_an_input_error_is_a_value_error_and_one_of_ours():
+    assert issubclass(InputError, ValueError)
+    assert issubclass(InputError, BrgclError)
+
+
+def test_settings_are_keyword_only_and_frozen():
+    with pytest.raises(TypeError):
+        BRGCLConfig(3)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        BRGCLConfig().seed = 1
+
+
+def test_equal_settings_are_equal_and_hash_alike():
+    assert BRGCLConfig(xi=0.2) == BRGCLConfig(xi=0.2) != BRGCLConfig(xi=0.3)
+    assert len({BRGCLConfig(xi=0.2), BRGCLConfig(xi=0.2), BRGCLConfig(xi=0.3)}) == 2
+
+
+def test_replace_changes_what_it_is_told_and_nothing_else():
+    config = BRGCLConfig(tau=0.7)
+    changed = config.replace(xi=0.2, epochs=5)
+    assert (changed.tau, changed.xi, changed.epochs) == (0.7, 0.2, 5)
+    assert config == BRGCLConfig(tau=0.7)
+    assert {k for k, v in changed.to_dict().items() if v != config.to_dict()[k]} == {"xi", "epochs"}
+
+
+def test_replace_validates():
+    with pytest.raises(InputError, match=r"^tau must be above 0, got -1$"):
+        BRGCLConfig().replace(tau=-1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("epoch", "epochs"), ("gama0", "gamma0"), ("node_objectives", "node_objective")],
+)
+def test_an_unknown_setting_suggests_the_nearest(wrong, meant):
+    with pytest.raises(InputError, match=f"unknown setting '{wrong}'; did you mean '{meant}'?"):
+        BRGCLConfig().replace(**{wrong: 1})
+    with pytest.raises(InputError, match=f"'{meant}'"):
+        check_names({wrong: 1})
+
+
+def test_known_names_pass():
+    assert check_names(FIELDS) is None
+
+
+def test_to_dict_and_back():
+    config = BRGCLConfig.preset("paper-literal")
+    assert list(config.to_dict()) == FIELDS
+    assert BRGCLConfig(**config.to_dict()) == config
+
+
+def test_views_gather_the_settings_of_each_view():
+    config = BRGCLConfig(view2="nodes", drop1=0.1, drop2=0.2, mask1=0.3, mask2=0.4)
+    assert config.views == (ViewSettings("edges", 0.1, 0.3), ViewSettings("nodes", 0.2, 0.4))
+
+
+# Presets
+
+
+@pytest.mark.parametrize("name", ["default", "paper-literal", *PRESETS])
+def test_every_preset_parses(name):
+    assert isinstance(BRGCLConfig.preset(name), BRGCLConfig)
+
+
+def test_the_default_preset_is_the_default():
+    assert BRGCLConfig.preset() == BRGCLConfig.preset("default") == BRGCLConfig()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_changes_known_settings_only(name):
+    assert BRGCLConfig.preset(name) == BRGCLConfig().replace(**PRESETS[name])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "xi", "gamma0"),
+    [
+        ("cora", 0.20, 0.3),
+        ("citeseer", 0.15, 0.5),
+        ("pubmed", 0.35, 0.7),
+        ("coauthor-cs", 0.40, 0.4),
+        ("ogbn-arxiv", 0.25, 0.4),
+    ],
+)
+def test_the_paper_literal_preset_has_the_values_of_the_paper(dataset, xi, gamma0):
+    config = BRGCLConfig.preset("paper-literal", dataset=dataset)
+    assert (config.xi, config.gamma0) == (xi, gamma0)
+    assert config.node_objective == "abs"
+    assert config.positive_twice is True
+    assert config.proto_weight == "1/N"
+    assert config.warmup_epochs == 0
+    assert config.num_negatives is None
+
+
+def test_the_table_of_the_paper_has_five_data_sets():
+    assert len(PAPER_TABLE) == 5
+
+
+def test_unknown_presets_and_data_sets_suggest_the_nearest():
+    with pytest.raises(InputError, match="unknown preset 'paper-litteral'; did you mean 'paper-l"):
+        BRGCLConfig.preset("paper-litteral")
+    with pytest.raises(InputError, match=r"unknown data set of the paper 'core'.*'cora'"):
+        BRGCLConfig.preset("paper-literal", dataset="core")
+
+
+# Every field explains itself
+
+
+def field_sentences():
+    tree = ast.parse(Path(brgcl.config.__file__).read_text(encoding="utf-8"))
+    body = next(
+        node.body
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name == "BRGCLConfig"
+    )
+    for statement, following in itertools.pairwise(body):
+        if isinstance(statement, ast.AnnAssign):
+            text = (
+                following.value.value
+                if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+                else ""
+            )
+            yield statement.target.id, text
+
+
+def test_each_field_has_a_sentence_under_it():
+    sentences = dict(field_sentences())
+    assert list(sentences) == FIELDS
+    for name, text in sentences.items():
+        assert text.endswith("."), name
+        assert text[0].isupper() or text[0].isdigit(), name
+        assert len(text) <= 100, name
+
+
+def test_no_two_fields_share_a_sentence():
+    texts = [text for _, text in field_sentences()]
+    assert len(set(texts)) == len(texts)
