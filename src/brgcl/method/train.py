@@ -136,7 +136,8 @@ def contrast_views(
     if nodes is not None:
         h1, h2 = h1[nodes], h2[nodes]
     if h1.shape[0] < 2:
-        return 0 * (h1.sum() + h2.sum())  # nobody is left to contrast with
+        nothing: Tensor = 0 * (h1.sum() + h2.sum())  # nobody is left to contrast with
+        return nothing
     if config.node_objective == "decorrelation":
         return decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
     return node_loss(

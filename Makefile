@@ -1,0 +1,65 @@
+# The two commands that matter: `make demo` and `make test`. Both work right after a clone.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+INSTALL := $(PIP) install --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-all lint bench results docs clean
+
+help:
+	@echo "make demo      generate a noisy graph, train, compare, write brgcl-demo/report.html"
+	@echo "make test      lint, types and the default test suite"
+	@echo "make test-all  the slow tests too"
+	@echo "make setup     environment with all extras that the commands need"
+	@echo "make bench     speed (filled by later work)"
+	@echo "make results   tables and figures (filled by later work)"
+	@echo "make docs      check the documentation"
+	@echo "make clean     remove the environment and everything generated"
+
+.venv/pip.done:
+	$(PYTHON) -m venv .venv
+	$(PIP) install --upgrade pip
+	@touch $@
+
+.venv/demo.done: .venv/pip.done pyproject.toml constraints.txt
+	@echo "Installing brgcl into .venv (a few minutes the first time) ..."
+	$(INSTALL) --editable '.[report]'
+	@touch $@
+
+.venv/test.done: .venv/demo.done
+	$(INSTALL) --group dev
+	@touch $@
+
+.venv/setup.done: .venv/test.done
+	$(INSTALL) --editable '.[report,tune,interop]'
+	@touch $@
+
+setup: .venv/setup.done
+
+demo: .venv/demo.done
+	$(BIN)/brgcl demo
+
+lint: .venv/test.done
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -m "not slow"
+
+test-all: lint
+	$(BIN)/pytest
+
+bench:
+	@echo "make bench: there is no speed benchmark yet"; exit 1
+
+results:
+	@echo "make results: there are no committed results yet"; exit 1
+
+docs: .venv/test.done
+	$(BIN)/pytest -q tests/test_readme.py tests/test_equations.py tests/test_examples.py
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis brgcl-demo run build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
