@@ -51,8 +51,10 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     handler = RichHandler(console=stderr, show_time=False, show_path=False, show_level=False)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
-    logging.getLogger("brgcl").setLevel(logging.INFO)
+    logger = logging.getLogger("brgcl")
+    logger.handlers = [handler]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
     try:
         app(arguments, prog_name="brgcl")
     except BrgclError as error:
@@ -90,7 +92,8 @@ def demo(
         return
     for table in page.tables:
         show_table(table.title, table.columns, table.rows)
-    stdout.print(page.summary[-1])
+        stdout.print(table.note, highlight=False)
+    stdout.print(page.summary[-1], highlight=False)
     stdout.print(f"Report: {out / 'report.html'}", highlight=False)
 
 

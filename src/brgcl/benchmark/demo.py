@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
+import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.contract import Reporter
@@ -88,9 +89,9 @@ def run_demo(
     model: BRGCL = ours.fitted.model
     given = trial.labels.train
     errors = find_label_errors(ours.fitted.representations, given, graph=trial.graph, seed=seed)
-    nodes = errors["node"].to_numpy()
-    truly = (given[nodes] != trial.truth.y[nodes]).numpy()
-    called = errors["is_error"].to_numpy()
+    nodes = torch.tensor(errors["node"].tolist())
+    truly = given[nodes] != trial.truth.y[nodes]
+    called = torch.tensor(errors["is_error"].tolist())
     found = int((truly & called).sum())
     return DemoRow(
         seed=seed,
@@ -129,8 +130,7 @@ def summarize_demo(rows: list[DemoRow]) -> dict[str, Any]:
     }
 
 
-COLUMNS = ("seed", "GCN", "BRGCL", "points", "clusters", "NMI", "wrong labels", "suspected",
-           "precision", "recall")  # fmt: skip
+COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec.", "recall")
 
 
 def demo_report(rows: list[DemoRow]) -> Report:
@@ -166,8 +166,9 @@ def demo_report(rows: list[DemoRow]) -> Report:
                 "BRGCL and a GCN on the same noisy labels",
                 COLUMNS,
                 cells,
-                "Accuracy on test nodes; clusters found without labels and their NMI with the "
-                "classes; training labels that were wrong, suspected, and how well these match.",
+                "Accuracy on test nodes and the difference in points; K clusters found without "
+                "labels and their NMI with the classes; training labels that were wrong, that were "
+                "called wrong, and the precision and recall of that.",
             )
         ],
         pictures=[
