@@ -42,8 +42,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-stderr = Console(stderr=True)
-stdout = Console()
+stderr = Console(stderr=True, markup=False)  # names and paths may contain brackets
+stdout = Console(markup=False)
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def main() -> None:
     except BrgclError as error:
         if debug:
             raise
-        sys.stderr.write(f"brgcl: {error}\n")
+        sys.stderr.write(f"brgcl: {' '.join(str(error).split())}\n")
         raise SystemExit(2) from error
     except Exception as error:
         if debug:

@@ -76,7 +76,7 @@ class BRGCLConfig:
     weight_decay: float = 0.0
     """L2 penalty in Adam."""
     patience: int | None = None
-    """Stop when the loss has not fallen for so many epochs; none = never."""
+    """Stop when the loss has not fallen for so many epochs after the warm-up; none = never."""
 
     view1: ViewKind = "edges"
     """What view 1 drops: edges, nodes, all but a subgraph, or nothing but by diffusion."""
@@ -136,7 +136,11 @@ class BRGCLConfig:
         """Check every field; the error names the field, the rule and what came."""
         hints = get_type_hints(type(self))
         for field in dataclasses.fields(self):
-            _check_type(field.name, hints[field.name], getattr(self, field.name))
+            value = getattr(self, field.name)
+            if hasattr(value, "item"):  # a numpy number, as from a parameter grid
+                value = value.item()
+                object.__setattr__(self, field.name, value)
+            _check_type(field.name, hints[field.name], value)
         for name in (
             "hidden",
             "dim",
@@ -150,7 +154,13 @@ class BRGCLConfig:
             _require(self, name, getattr(self, name) >= 1, "at least 1")
         for name in ("lr", "tau", "proto_tau", "xi"):
             _require(self, name, getattr(self, name) > 0, "above 0")
-        for name in ("warmup_epochs", "weight_decay", "node_weight", "decorrelation_weight"):
+        for name in (
+            "seed",
+            "warmup_epochs",
+            "weight_decay",
+            "node_weight",
+            "decorrelation_weight",
+        ):
             _require(self, name, getattr(self, name) >= 0, "0 or more")
         if not isinstance(self.proto_weight, str):
             _require(self, "proto_weight", self.proto_weight >= 0, "0 or more, or 1/N")

@@ -198,8 +198,16 @@ class BRGCL:
                 tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
         except (SafetensorError, ValueError, OSError) as error:
             raise InputError(f"'{file}' is damaged ({error}); save the model again") from error
-        if settings.get("format") != FORMAT:
+        if not isinstance(settings, dict) or settings.get("format") != FORMAT:
             raise InputError(f"'{file}' is not a brgcl model of this version ({FORMAT})")
+        try:
+            return cls._from_stored(settings, tensors)
+        except (KeyError, TypeError, RuntimeError) as error:
+            text = " ".join(str(error).split())
+            raise InputError(f"'{file}' is damaged ({text}); save the model again") from error
+
+    @classmethod
+    def _from_stored(cls, settings: dict[str, Any], tensors: dict[str, Tensor]) -> "BRGCL":
         model = cls(**settings["config"])
         model.preparation_ = Preparation(
             settings["preparation"],

@@ -95,8 +95,8 @@ def open_graph(
     seed: int,
 ) -> Data:
     """Load a named data set or read a user's files, whichever was asked for."""
-    if name is not None and edges is not None:
-        raise InputError(f"give either the data set '{name}' or --edges, not both")
+    if name is not None and any(file is not None for file in (edges, features, labels)):
+        raise InputError(f"give either the data set '{name}' or files (--edges ...), not both")
     if name is not None:
         return load_dataset(name, root, seed=seed)
     if edges is None:

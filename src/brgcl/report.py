@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch.nn.functional as F
 from torch import Tensor
 
 from brgcl.errors import InputError
@@ -133,10 +134,14 @@ def draw_map(
     tsne = _extra("openTSNE")
     rng = np.random.default_rng(seed)
     shown = np.sort(rng.permutation(len(z))[:20_000])
-    perplexity = min(30, max(2, (len(shown) - 1) // 3))
+    rows = F.normalize(z[shown], dim=1).numpy()  # a row of zeros stays, which cosine would not bear
+    flat = min(rows.shape) < 2 or bool((rows == rows[0]).all())  # no two principal components
     points = tsne.TSNE(
-        perplexity=perplexity, metric="cosine", initialization="pca", random_state=seed, n_jobs=2
-    ).fit(z[shown].numpy())
+        perplexity=min(30, (len(shown) - 1) / 3),
+        initialization="random" if flat else "pca",
+        random_state=seed,
+        n_jobs=1 if len(shown) < 5_000 else 2,  # few points: threads would wait for each other
+    ).fit(rows)
     figure, (left, right) = _axes(1, 2, width=11, height=5)
     size = float(np.clip(20_000 / len(shown), 1, 12))
     left.scatter(*points.T, c=groups[shown].numpy(), s=size, cmap="tab20", linewidths=0)

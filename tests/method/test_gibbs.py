@@ -113,7 +113,7 @@ def test_with_vanishing_variance_the_sampler_rests_at_a_fixed_point_of_eq_4(seed
     assert (label == settled).all()  # no randomness is left
 
     points, assignment = torch.from_numpy(h), numbered(label)
-    found, distance = pseudo_labels(points, means(points, assignment), xi)
+    found, _, distance = pseudo_labels(points, means(points, assignment), xi)
     assert torch.equal(found, assignment)  # nearest to its own mean, and not beyond xi
     assert distance.max() < xi
     assert assignment.max() >= 2

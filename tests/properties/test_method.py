@@ -88,7 +88,7 @@ def test_the_result_of_dp_means_is_what_it_says(h, xi, cap):
 @given(h=clouds(), xi=st.floats(0.01, 20))
 def test_dp_means_rests_at_a_fixed_point(h, xi):
     found = dp_means(h, xi, max_clusters=100)
-    _, distance = pseudo_labels(h, found.centers, xi)
+    _, _, distance = pseudo_labels(h, found.centers, xi)
     own = (h - found.centers[found.assignment]).pow(2).sum(1)
     torch.testing.assert_close(own, distance, rtol=1e-9, atol=1e-9)
     again = dp_means(h, xi, centers=found.centers, max_clusters=100)

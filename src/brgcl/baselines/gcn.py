@@ -46,7 +46,7 @@ def fit(
     report: Reporter | None = None,
 ) -> Fitted:
     """Train the GCN and return its last hidden layer and class probabilities."""
-    if labels is None:
+    if labels is None or not bool((labels.train >= 0).any()):
         raise InputError("gcn learns from labels, and none are given; brgcl needs none")
     x = learn_preparation(graph.x).apply(graph.x)
     adjacency = adjacency_from_edges(

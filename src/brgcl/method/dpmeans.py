@@ -25,8 +25,8 @@ class Clustering:
     Attributes:
         assignment: Cluster of each node in `0..K-1`, `(N,)`.
         centers: Mean of each cluster, `(K, D)`.
-        objective: Sum of squared distances plus xi · K.
-        trace: The objective after each round.
+        objective: Sum of squared distances, plus xi · K for DP-means.
+        trace: The objective in each round.
         capped: Whether another cluster would have been opened but for `max_clusters`.
     """
 
@@ -42,8 +42,8 @@ class Clustering:
         return self.centers.shape[0]
 
 
-def pseudo_labels(h: Tensor, centers: Tensor, xi: float) -> tuple[Tensor, Tensor]:
-    """Assign each node to its nearest centre, or to a new one beyond xi, Eq. (4).
+def pseudo_labels(h: Tensor, centers: Tensor, xi: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Label each node with its nearest centre, or with a new one beyond xi, Eq. (4).
 
     Args:
         h: Representations, `(N, D)`.
@@ -51,12 +51,11 @@ def pseudo_labels(h: Tensor, centers: Tensor, xi: float) -> tuple[Tensor, Tensor
         xi: Squared distance from which a new cluster is cheaper.
 
     Returns:
-        Labels in `0..K`, where K asks for a new cluster, and squared distances d_{i z_i}, `(N,)`.
+        Labels in `0..K`, where K asks for a new cluster; the nearest centre in `0..K-1`; and the
+        squared distance to it; each `(N,)`.
     """
-    distance, label = _nearest(h, centers)
-    beyond = distance > xi
-    K = centers.shape[0]
-    return torch.where(beyond, K, label), torch.where(beyond, xi, distance)
+    distance, nearest = _nearest(h, centers)
+    return torch.where(distance > xi, centers.shape[0], nearest), nearest, distance
 
 
 def dp_means(
@@ -83,14 +82,15 @@ def dp_means(
     trace: list[float] = []
     capped = False
     for _ in range(max_rounds):
-        distance, label = _nearest(h, centers)
-        farthest = int(distance.argmax())
-        beyond = bool(distance[farthest] > xi)
-        capped = beyond and centers.shape[0] >= max_clusters
+        K = centers.shape[0]
+        wanted, label, distance = pseudo_labels(h, centers, xi)
+        farthest = int(distance.argmax())  # of all nodes that want a new cluster, it gets one
+        beyond = int(wanted[farthest]) == K
+        capped = beyond and max_clusters <= K
         opened = beyond and not capped
         if opened:
-            label[farthest] = centers.shape[0]
-        sums, counts = cluster_sums(h, label, centers.shape[0] + opened)
+            label[farthest] = K
+        sums, counts = cluster_sums(h, label, K + opened)
         label, sums, counts = _drop_empty(label, sums, counts)
         label, sums, counts, merged = _merge(label, sums, counts, xi)
         centers = sums / counts[:, None]
@@ -108,7 +108,7 @@ def k_means(h: Tensor, centers: Tensor, *, max_rounds: int = 300) -> Clustering:
 
     Args:
         h: Representations, `(N, D)`.
-        centers: Where to start, `(K, D)`; a centre that loses all points stays where it is.
+        centers: Where to start, `(K, D)`; a cluster that loses all points vanishes.
         max_rounds: Stop after so many rounds even if the partition still changes.
     """
     previous: Tensor | None = None
@@ -116,11 +116,12 @@ def k_means(h: Tensor, centers: Tensor, *, max_rounds: int = 300) -> Clustering:
     for _ in range(max_rounds):
         distance, label = _nearest(h, centers)
         trace.append(float(distance.double().sum()))
+        sums, counts = cluster_sums(h, label, centers.shape[0])
+        label, sums, counts = _drop_empty(label, sums, counts)
+        centers = sums / counts[:, None]
         if previous is not None and torch.equal(label, previous):
             break
         previous = label
-        sums, counts = cluster_sums(h, label, centers.shape[0])
-        centers = torch.where(counts[:, None] > 0, sums / counts.clamp_min(1)[:, None], centers)
     return Clustering(label, centers, trace[-1], tuple(trace), capped=False)
 
 

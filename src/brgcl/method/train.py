@@ -103,8 +103,8 @@ def train(
         )
         if callback is not None:
             callback(history[-1])
-        if proto is not None and t == config.warmup_epochs + 1:
-            best, stale = float("inf"), 0  # prototypes join: from here on it is another loss
+        if proto_weight > 0 and proto is None:
+            continue  # patience begins when prototypes have joined: before, it is another loss
         best, stale = (history[-1].loss, 0) if history[-1].loss < best else (best, stale + 1)
         if config.patience is not None and stale >= config.patience:
             break
@@ -186,13 +186,17 @@ def find_clusters(
     h: Tensor, config: BRGCLConfig, centers: Tensor | None, *, max_rounds: int
 ) -> Clustering:
     """Find pseudo labels by DP-means or, for comparison, by K-means."""
-    if config.clustering == "kmeans" and config.num_prototypes is not None and centers is None:
-        centers = farthest_first(h, config.num_prototypes)
-    if config.clustering == "kmeans" and centers is not None:
-        return k_means(h, centers, max_rounds=max_rounds)
-    return dp_means(
-        h, config.xi, centers=centers, max_clusters=config.max_prototypes, max_rounds=max_rounds
-    )
+    if config.clustering == "dp-means" or (centers is None and config.num_prototypes is None):
+        found = dp_means(
+            h, config.xi, centers=centers, max_clusters=config.max_prototypes, max_rounds=max_rounds
+        )
+        if config.clustering == "dp-means":
+            return found
+        centers = found.centers
+    elif centers is None:
+        assert config.num_prototypes is not None
+        centers = farthest_first(h, min(config.num_prototypes, h.shape[0]))
+    return k_means(h, centers, max_rounds=max_rounds)
 
 
 def representation_loss(

@@ -139,7 +139,7 @@ class NodeClassifier:
                 validation = None
         transition = None if graph is None else transition_of(graph, len(z))
         candidates = self._candidates()
-        self.num_classes_, self.scores_ = C, {}
+        self.num_classes_, self.scores_, self._dim = C, {}, z.shape[1]
         task = self._task(z, labels, C, transition, validation)
         if len(candidates) == 1:
             self.rule_ = next(iter(candidates))
@@ -162,7 +162,10 @@ class NodeClassifier:
         """Return class probabilities, `(N, C)`."""
         if not hasattr(self, "_predictor"):
             raise NotFitted("this NodeClassifier is not fitted yet; call fit(z, labels) first")
-        return self._predictor(check_representations(z))
+        z = check_representations(z)
+        if z.shape[1] != self._dim:
+            raise InputError(f"z has {z.shape[1]} columns but fit was given {self._dim}")
+        return self._predictor(z)
 
     def predict(self, z: Tensor) -> Tensor:
         """Return the most probable class of each node, `(N,)`."""
@@ -211,7 +214,14 @@ class NodeClassifier:
         return found
 
     def _fit_mlp(self, task: Task) -> Predictor:
-        """Train the paper's two-layer perceptron on soft labels."""
+        """Train the paper's two-layer perceptron on soft labels.
+
+        It is small, so one thread does the work: several would mostly wait for each other.
+        """
+        with threadpool_limits(limits=1):
+            return self._train_mlp(task)
+
+    def _train_mlp(self, task: Task) -> Predictor:
         generator = torch.Generator().manual_seed(self.seed)
         D, C = task.z.shape[1], task.targets.shape[1]
         layers = [nn.Linear(D, self.hidden), nn.Linear(self.hidden, C)]
@@ -293,7 +303,9 @@ def out_of_fold_probabilities(
     if folds is None:  # too few per class to choose by, and to leave a fifth out
         rule = FIXED_RULE if rule == "auto" else rule
         nodes = (labels >= 0).nonzero().squeeze(1)
-        folds = list(nodes.chunk(len(nodes) if len(nodes) <= MOST_LEFT_ONE_OUT else FOLDS))
+        number = len(nodes) if len(nodes) <= MOST_LEFT_ONE_OUT else FOLDS
+        nodes = nodes[torch.argsort(labels[nodes], stable=True)]
+        folds = [nodes[i::number] for i in range(number)]  # no fold holds all labels of a class
     classifier = NodeClassifier(rule, seed=seed)
     held_out = classifier._held_out(z, labels, int(labels.max()) + 1, transition, folds)
     name = _best({name: _agreement(proba, labels) for name, proba in held_out.items()})
@@ -330,7 +342,13 @@ def check_labels(labels: Any, num_nodes: int) -> Tensor:
     Raises:
         InputError: Their number is wrong, none is given, or a class has a single one.
     """
-    given: Tensor = torch.as_tensor(labels)
+    try:
+        given: Tensor = torch.as_tensor(labels)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            "labels must be integers; number the classes, e.g. with "
+            "numpy.unique(labels, return_inverse=True)"
+        ) from error
     if given.ndim != 1 or len(given) != num_nodes:
         raise InputError(
             f"labels have {len(given)} entries but the graph has {num_nodes} nodes; "

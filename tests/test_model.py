@@ -1,0 +1,451 @@
+import dataclasses
+import inspect
+import json
+import pickletools
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+from torch_geometric.data import Data
+
+import brgcl
+from brgcl import BRGCL, BRGCLConfig
+from brgcl.errors import InputError, NotFitted
+from brgcl.method.train import Epoch
+
+QUICK = {"epochs": 3, "hidden": 16, "dim": 8, "warmup_epochs": 1}
+LEARNED = ("representations_", "pseudo_labels_", "prototypes_", "confidence_", "confident_")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    with threadpool_limits(limits=1):  # on graphs this small threads only wait for each other
+        yield
+
+
+def small_graph(**changes) -> Data:
+    settings = {"num_nodes": 120, "num_classes": 3, "num_features": 40, "labels_per_class": 8}
+    return brgcl.make_graph(**(settings | changes))
+
+
+def bare(data: Data, **changes) -> Data:
+    """The same attributes and edges, nothing else."""
+    return Data(**({"x": data.x, "edge_index": data.edge_index} | changes))
+
+
+@pytest.fixture(scope="module")
+def data() -> Data:
+    return small_graph()
+
+
+@pytest.fixture(scope="module")
+def model(data) -> BRGCL:
+    return BRGCL(**QUICK).fit(data)
+
+
+# Fit
+
+
+def test_fit_returns_the_estimator_itself(data):
+    model = BRGCL(**QUICK)
+    assert model.fit(data) is model
+
+
+def test_learned_attributes_have_their_shapes_and_types(model, data):
+    N, K = data.num_nodes, model.num_prototypes_
+    assert model.representations_.shape == (N, 8)
+    assert model.representations_.dtype == torch.float32
+    assert model.pseudo_labels_.shape == (N,)
+    assert model.pseudo_labels_.dtype == torch.int64
+    assert model.pseudo_labels_.unique().tolist() == list(range(K))
+    assert model.prototypes_.shape == (K, 8)
+    assert model.confidence_.shape == (N,)
+    assert 0 <= float(model.confidence_.min()) <= float(model.confidence_.max()) <= 1
+    assert model.confident_.shape == (N,)
+    assert model.confident_.dtype == torch.bool
+    assert isinstance(model.num_prototypes_capped_, bool)
+    assert not any(getattr(model, name).requires_grad for name in LEARNED)
+
+
+def test_representations_have_unit_length(model):
+    assert torch.allclose(model.representations_.norm(dim=1), torch.ones(120), atol=1e-5)
+
+
+def test_confidence_and_the_mask_of_confident_nodes_agree(model):
+    gamma = 1 - model.config.gamma0  # the threshold after the last epoch
+    expected = model.confidence_ > torch.tensor(-gamma).exp()
+    assert torch.equal(model.confident_, expected)
+
+
+def test_history_has_every_epoch_and_prototypes_from_the_end_of_the_warmup(model):
+    assert [epoch.epoch for epoch in model.history_] == [1, 2, 3]
+    for epoch in model.history_:
+        warm = epoch.epoch <= 1
+        assert (epoch.proto_loss is None) == warm
+        assert (epoch.num_prototypes is None) == warm
+        assert (epoch.confident_share is None) == warm
+        assert epoch.seconds >= 0
+        proto = 0.0 if warm else epoch.proto_loss
+        total = model.config.node_weight * epoch.node_loss + model.config.proto_weight * proto
+        assert epoch.loss == pytest.approx(total, rel=1e-5)
+    assert [epoch.gamma for epoch in model.history_] == pytest.approx([0.9, 0.8, 0.7])
+
+
+def test_the_callback_gets_every_epoch(data):
+    seen: list[Epoch] = []
+    model = BRGCL(**QUICK).fit(data, callback=seen.append)
+    assert seen == model.history_
+
+
+def test_progress_goes_to_stderr(data, capsys):
+    BRGCL(**QUICK).fit(data, progress=True)
+    assert capsys.readouterr().out == ""
+
+
+def test_training_stops_when_the_loss_has_not_fallen_for_so_many_epochs(data):
+    # with so small a step the loss moves at random only, so it soon fails to fall twice in a row
+    model = BRGCL(**(QUICK | {"epochs": 60, "lr": 1e-9, "patience": 2})).fit(data)
+    losses = [epoch.loss for epoch in model.history_]
+    assert len(losses) < 60
+    assert min(losses[-2:]) >= min(losses[1:-2])
+
+
+def test_without_patience_all_epochs_are_run(data):
+    model = BRGCL(**(QUICK | {"epochs": 12, "lr": 1e-9})).fit(data)
+    assert len(model.history_) == 12
+
+
+def test_fitting_again_starts_afresh(data, model):
+    again = BRGCL(**QUICK).fit(small_graph(seed=5)).fit(data)
+    assert torch.equal(again.representations_, model.representations_)
+
+
+# Labels are not read
+
+
+def labelled_otherwise(data):
+    noise = torch.Generator().manual_seed(3)
+    random = torch.randint(0, 9, (data.num_nodes,), generator=noise)
+    return {
+        "random labels": bare(data, y=random),
+        "no labels": bare(data),
+        "all unlabelled": bare(data, y=torch.full((data.num_nodes,), -1)),
+        "other masks": bare(data, y=random, train_mask=random > 4, val_mask=random < 2),
+    }
+
+
+@pytest.mark.parametrize(
+    "case", ["random labels", "no labels", "all unlabelled", "other masks"], ids=str
+)
+def test_labels_change_no_bit_of_what_is_learned(data, model, case):
+    other = BRGCL(**QUICK).fit(labelled_otherwise(data)[case])
+    for name in LEARNED:
+        assert torch.equal(getattr(other, name), getattr(model, name)), name
+
+
+# Seeds
+
+
+def test_the_same_seed_gives_the_same_bits(data, model):
+    again = BRGCL(**QUICK).fit(data)
+    for name in LEARNED:
+        assert torch.equal(getattr(again, name), getattr(model, name)), name
+
+
+def test_another_seed_gives_other_representations(data, model):
+    other = BRGCL(seed=1, **QUICK).fit(data)
+    assert not torch.allclose(other.representations_, model.representations_, atol=1e-3)
+
+
+def test_the_global_generator_is_neither_read_nor_moved(data, model):
+    torch.manual_seed(123)
+    before = torch.get_rng_state()
+    again = BRGCL(**QUICK).fit(data)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(again.representations_, model.representations_)
+
+
+# Input
+
+
+def test_the_graph_is_left_as_it_was(data):
+    shuffled = bare(data, x=data.x.to_dense(), y=data.y, edge_index=data.edge_index.flip(1))
+    copy = shuffled.clone()
+    BRGCL(**QUICK).fit(shuffled).transform(shuffled)
+    assert sorted(shuffled.keys()) == sorted(copy.keys())
+    assert all(torch.equal(shuffled[name], copy[name]) for name in copy.keys())  # noqa: SIM118
+
+
+def test_dense_and_sparse_attributes_agree(data, model):
+    dense = BRGCL(**QUICK).fit(bare(data, x=data.x.to_dense()))
+    assert torch.allclose(dense.representations_, model.representations_, atol=1e-5)
+    given = bare(data, x=data.x.to_dense())
+    assert torch.allclose(model.transform(given), model.representations_, atol=1e-5)
+
+
+def test_the_order_of_the_edges_does_not_matter(data, model):
+    order = torch.randperm(
+        data.edge_index.shape[1], generator=torch.Generator().manual_seed(0)
+    )
+    other = BRGCL(**QUICK).fit(bare(data, edge_index=data.edge_index[:, order]))
+    assert torch.equal(other.representations_, model.representations_)
+
+
+def test_isolated_nodes_are_represented(data):
+    kept = (data.edge_index >= 10).all(0)
+    model = BRGCL(**QUICK).fit(bare(data, edge_index=data.edge_index[:, kept]))
+    assert bool(model.representations_.isfinite().all())
+    assert model.pseudo_labels_.shape == (120,)
+
+
+def test_a_graph_without_edges_works_with_a_warning(data, caplog):
+    empty = bare(data, edge_index=torch.empty(2, 0, dtype=torch.long))
+    model = BRGCL(**QUICK).fit(empty)
+    assert bool(model.representations_.isfinite().all())
+    said = [r for r in caplog.records if "no edges" in r.getMessage()]
+    assert [r.levelname for r in said] == ["WARNING"]
+
+
+def test_a_wrong_graph_is_refused(data):
+    with pytest.raises(InputError, match="torch_geometric Data, got dict"):
+        BRGCL(**QUICK).fit({"x": data.x})
+    x = data.x.to_dense()
+    x[3, 2] = float("nan")
+    with pytest.raises(InputError, match=r"x\[3, 2\] is nan"):
+        BRGCL(**QUICK).fit(bare(data, x=x))
+
+
+# Transform
+
+
+def test_transform_of_the_training_graph_gives_the_learned_representations(model, data):
+    assert torch.equal(model.transform(data), model.representations_)
+
+
+def test_fit_transform_is_fit_then_transform(model, data):
+    assert torch.equal(BRGCL(**QUICK).fit_transform(data), model.representations_)
+
+
+def test_transform_of_an_induced_subgraph(model, data):
+    nodes = torch.arange(0, 120, 2)
+    part = bare(data, x=data.x.to_dense()).subgraph(nodes)
+    z = model.transform(part)
+    assert z.shape == (60, 8)
+    assert bool(z.isfinite().all())
+
+
+def test_transform_of_a_whole_component_ignores_the_rest(model, data):
+    N = data.num_nodes
+    twice = bare(
+        data,
+        x=data.x.to_dense().repeat(2, 1),
+        edge_index=torch.cat([data.edge_index, data.edge_index + N], dim=1),
+    )
+    z = model.transform(twice)
+    assert torch.allclose(z[:N], model.representations_, atol=1e-5)
+    assert torch.allclose(z[N:], model.representations_, atol=1e-5)
+
+
+def test_transform_scales_by_the_training_graph():
+    data = small_graph()
+    x = torch.randn(120, 5, generator=torch.Generator().manual_seed(0))
+    model = BRGCL(**QUICK).fit(bare(data, x=x))
+    part = bare(data, x=x).subgraph(torch.arange(40))
+    alone = bare(data, x=x[:40] * 0 + 1, edge_index=torch.empty(2, 0, dtype=torch.long))
+    assert not torch.allclose(model.transform(part), model.transform(alone))
+    assert bool(model.transform(alone).isfinite().all())  # a constant column divides nothing by 0
+
+
+def test_transform_refuses_another_number_of_attributes(model, data):
+    with pytest.raises(InputError, match="39 attributes but the model was fitted with 40"):
+        model.transform(bare(data, x=data.x.to_dense()[:, :39]))
+
+
+@pytest.mark.parametrize("call", ["transform", "cluster", "save"])
+def test_nothing_works_before_fit(call, data, tmp_path):
+    arguments = {"transform": [data], "cluster": [], "save": [tmp_path / "model"]}[call]
+    with pytest.raises(NotFitted, match=r"call fit\(data\) first"):
+        getattr(BRGCL(), call)(*arguments)
+    assert not (tmp_path / "model").exists()
+
+
+# Clusters
+
+
+def test_cluster_without_a_number_gives_the_pseudo_labels(model):
+    assert torch.equal(model.cluster(), model.pseudo_labels_)
+
+
+def test_cluster_with_a_number(model):
+    found = model.cluster(4)
+    assert found.shape == (120,)
+    assert found.unique().tolist() == [0, 1, 2, 3]
+    assert torch.equal(found, model.cluster(4))
+
+
+def test_cluster_refuses_more_clusters_than_nodes(model):
+    with pytest.raises(InputError, match="num_clusters must be in 1..120"):
+        model.cluster(121)
+
+
+# Save and load
+
+
+@pytest.fixture
+def saved(model, tmp_path) -> Path:
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def rewrite(folder: Path, change) -> None:
+    """Write the stored model again after `change(settings, tensors)`."""
+    file = folder / "model.safetensors"
+    with safetensors.safe_open(file, "pt") as stored:
+        settings = json.loads(stored.metadata()["brgcl"])
+        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    change(settings, tensors)
+    safetensors.torch.save_file(tensors, file, {"brgcl": json.dumps(settings)})
+
+
+def test_a_loaded_model_transforms_bit_for_bit(model, saved, data):
+    loaded = BRGCL.load(saved)
+    assert torch.equal(loaded.transform(data), model.transform(data))
+    for name in LEARNED:
+        assert torch.equal(getattr(loaded, name), getattr(model, name)), name
+    assert loaded.config == model.config
+    assert loaded.history_ == model.history_
+    assert loaded.num_prototypes_ == model.num_prototypes_
+    assert loaded.num_prototypes_capped_ == model.num_prototypes_capped_
+    assert torch.equal(loaded.cluster(3), model.cluster(3))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"num_layers": 1}, {"num_layers": 3, "activation": "prelu"}, {"patience": 1}]
+)
+def test_every_kind_of_encoder_survives_the_disk(data, tmp_path, settings):
+    model = BRGCL(**(QUICK | settings)).fit(data)
+    model.save(tmp_path)
+    assert torch.equal(BRGCL.load(tmp_path).transform(data), model.representations_)
+
+
+def test_standardized_attributes_survive_the_disk(data, tmp_path):
+    x = torch.randn(120, 5, generator=torch.Generator().manual_seed(0))
+    model = BRGCL(**QUICK).fit(bare(data, x=x))
+    model.save(tmp_path)
+    part = bare(data, x=x).subgraph(torch.arange(30))
+    assert torch.equal(BRGCL.load(tmp_path).transform(part), model.transform(part))
+
+
+def test_the_folder_holds_safetensors_and_json_and_no_pickle(saved):
+    assert sorted(file.name for file in saved.iterdir()) == ["config.json", "model.safetensors"]
+    assert BRGCLConfig(**json.loads((saved / "config.json").read_text())) == BRGCLConfig(**QUICK)
+    for file in saved.iterdir():
+        with pytest.raises(ValueError, match=r".*"):
+            list(pickletools.genops(file.read_bytes()))
+
+
+def test_saving_again_replaces_the_model(saved, data):
+    other = BRGCL(**(QUICK | {"dim": 4})).fit(data)
+    other.save(saved)
+    assert torch.equal(BRGCL.load(saved).transform(data), other.representations_)
+
+
+def test_load_says_that_there_is_no_model(tmp_path):
+    for path in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(InputError, match=r"no model in .*model\.safetensors' is not there"):
+            BRGCL.load(path)
+
+
+def test_load_refuses_a_truncated_file(saved):
+    file = saved / "model.safetensors"
+    whole = file.read_bytes()
+    for length in (0, 5, 200, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:length])
+        with pytest.raises(InputError, match=r"is damaged .*; save the model again"):
+            BRGCL.load(saved)
+
+
+def test_load_refuses_a_pickle(saved):
+    torch.save({"weights": torch.ones(3)}, saved / "model.safetensors")
+    with pytest.raises(InputError, match="is damaged"):
+        BRGCL.load(saved)
+
+
+@pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"brgcl": '{"format": "other-2"}'}])
+def test_load_refuses_a_file_of_another_program(saved, metadata):
+    safetensors.torch.save_file({"w": torch.ones(2)}, saved / "model.safetensors", metadata)
+    with pytest.raises(InputError, match="is not a brgcl model of this version"):
+        BRGCL.load(saved)
+
+
+def test_load_refuses_settings_that_are_no_json(saved):
+    metadata = {"brgcl": '{"format": "brgcl-mod'}
+    safetensors.torch.save_file({"w": torch.ones(2)}, saved / "model.safetensors", metadata)
+    with pytest.raises(InputError, match="is damaged"):
+        BRGCL.load(saved)
+
+
+DAMAGES = {
+    "a tensor is missing": lambda settings, tensors: tensors.pop("encoder.weights.0"),
+    "a result is missing": lambda settings, tensors: tensors.pop("prototypes_"),
+    "another width": lambda settings, tensors: settings["config"].update(hidden=17),
+    "no settings": lambda settings, tensors: settings.pop("config"),
+    "an odd epoch": lambda settings, tensors: settings["history"].append({"epoch": 4}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_load_refuses_a_file_whose_parts_do_not_fit(saved, damage):
+    rewrite(saved, DAMAGES[damage])
+    with pytest.raises(InputError, match="is damaged") as caught:
+        BRGCL.load(saved)
+    assert "\n" not in str(caught.value)
+
+
+def test_load_refuses_unknown_and_wrong_settings(saved):
+    rewrite(saved, lambda settings, tensors: settings["config"].update(taus=1))
+    with pytest.raises(InputError, match="unknown setting 'taus'; did you mean 'tau'?"):
+        BRGCL.load(saved)
+    rewrite(saved, lambda settings, tensors: settings.update(config={"tau": -1}))
+    with pytest.raises(InputError, match="tau must be above 0"):
+        BRGCL.load(saved)
+
+
+# scikit-learn's conventions
+
+
+def test_the_constructor_takes_the_settings_by_keyword():
+    names = [field.name for field in dataclasses.fields(BRGCLConfig)]
+    assert list(inspect.signature(BRGCL).parameters) == names
+    assert BRGCL(xi=0.2, epochs=7).config == BRGCLConfig(xi=0.2, epochs=7)
+    assert BRGCL.from_config(BRGCLConfig(xi=0.2)).config == BRGCLConfig(xi=0.2)
+
+
+def test_an_unknown_argument_suggests_the_nearest():
+    with pytest.raises(InputError, match="unknown setting 'epoch'; did you mean 'epochs'?"):
+        BRGCL(epoch=3)
+    with pytest.raises(InputError, match="lr must be above 0, got 0"):
+        BRGCL(lr=0)
+
+
+def test_params_can_be_read_and_set():
+    model = BRGCL(tau=0.7)
+    assert model.get_params()["tau"] == 0.7
+    assert model.set_params(xi=0.1) is model
+    assert (model.config.tau, model.config.xi) == (0.7, 0.1)
+    with pytest.raises(InputError, match="unknown setting 'tua'"):
+        model.set_params(tua=1)
+
+
+def test_clone_copies_the_settings_and_not_what_was_learned(model):
+    copy = clone(model)
+    assert copy.config == model.config
+    assert not hasattr(copy, "encoder_")
+
+
+def test_repr_shows_what_differs_from_the_default():
+    assert repr(BRGCL()) == "BRGCL()"
+    assert repr(BRGCL(xi=0.2, view1="nodes")) == "BRGCL(view1='nodes', xi=0.2)"
