@@ -67,11 +67,11 @@ class BRGCLConfig:
     activation: Activation = "relu"
     """Non-linearity between layers."""
 
-    epochs: int = 200
+    epochs: int = 100
     """Training epochs, t_max."""
-    warmup_epochs: int = 100
+    warmup_epochs: int = 50
     """Epochs with the node loss alone, before prototypes join."""
-    lr: float = 5e-4
+    lr: float = 1e-3
     """Learning rate of Adam."""
     weight_decay: float = 0.0
     """L2 penalty in Adam."""
@@ -102,7 +102,7 @@ class BRGCLConfig:
     decorrelation_weight: float = 1e-3
     """Weight of the decorrelation of dimensions (decorrelation only)."""
     num_negatives: int | Literal["auto"] | None = "auto"
-    """Sampled negatives per node: none = all nodes, auto = all up to 10,000 nodes, then 1,024."""
+    """Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256."""
     tile_mb: int = 64
     """Memory that one tile of similarities may take, in megabytes."""
 
@@ -116,7 +116,7 @@ class BRGCLConfig:
     """Give prototypes unit length before the contrast."""
     clustering: Literal["dp-means", "kmeans"] = "dp-means"
     """How pseudo labels are found."""
-    xi: float = 0.5
+    xi: float = 1.0
     """Price of a cluster in DP-means, a squared distance between unit vectors."""
     num_prototypes: int | None = None
     """Number of clusters for kmeans; none = as many as DP-means finds first."""

@@ -210,5 +210,5 @@ def representation_loss(
 def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
     """Resolve the setting "auto": all nodes while that is quick, a sample beyond."""
     if config.num_negatives == "auto":
-        return None if num_nodes <= 10_000 else 1024
+        return None if num_nodes <= 1000 else 256
     return config.num_negatives

@@ -7,8 +7,10 @@ Four named classifiers, from the most cautious to the most flexible:
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"` takes the one that agrees best with validation labels or, without them, with the
-given labels in cross-validation. Labels used to choose are never fitted.
+`rule="auto"` takes the one that agrees best with validation labels. Without them it takes the
+centroid unless another one agrees better with the given labels in cross-validation, by more than
+one standard error of the difference: agreement with wrong labels is no virtue. Labels used to
+choose are never fitted.
 """
 
 from collections.abc import Callable
@@ -154,7 +156,9 @@ class NodeClassifier:
             if folds is not None:
                 held_out = self._held_out(z, labels, C, transition, folds)
                 self.scores_ = {name: _agreement(p, labels) for name, p in held_out.items()}
-            self.rule_ = _best(self.scores_) if self.scores_ else FIXED_RULE
+                self.rule_ = _cautious_choice(held_out, labels)
+            else:
+                self.rule_ = FIXED_RULE
         self._predictor = candidates[self.rule_](task)
         return self
 
@@ -291,7 +295,7 @@ def out_of_fold_probabilities(
         z: Representations, `(N, D)`.
         labels: Observed labels, -1 = unlabelled, `(N,)`.
         graph: The graph, for soft labels.
-        rule: The classifier; "auto" takes the one that agrees best with the labels.
+        rule: The classifier; "auto" chooses as `NodeClassifier` does without validation labels.
         seed: Seed of the folds.
 
     Returns:
@@ -308,7 +312,7 @@ def out_of_fold_probabilities(
         folds = [nodes[i::number] for i in range(number)]  # no fold holds all labels of a class
     classifier = NodeClassifier(rule, seed=seed)
     held_out = classifier._held_out(z, labels, int(labels.max()) + 1, transition, folds)
-    name = _best({name: _agreement(proba, labels) for name, proba in held_out.items()})
+    name = _cautious_choice(held_out, labels)
     return held_out[name], name
 
 
@@ -383,6 +387,21 @@ def transition_of(graph: Data, num_nodes: int) -> Matrix:
 def _best(scores: dict[str, float]) -> str:
     """Name of the highest score; of equal ones the first, which is the most cautious."""
     return max(scores, key=lambda name: scores[name])
+
+
+def _cautious_choice(held_out: dict[str, Tensor], labels: Tensor) -> str:
+    """Take the first classifier unless another agrees better by more than a standard error."""
+    known = labels >= 0
+    right = {
+        name: (proba[known].argmax(1) == labels[known]).double() for name, proba in held_out.items()
+    }
+    first = next(iter(right))
+    gain = {}
+    for name in right:
+        difference = right[name] - right[first]
+        error = difference.std() / len(difference) ** 0.5
+        gain[name] = float(difference.mean() - error)
+    return _best(gain)
 
 
 def _agreement(scores: Tensor, labels: Tensor) -> float:
