@@ -58,7 +58,7 @@ results:
 	@echo "make results: there are no committed results yet"; exit 1
 
 docs: .venv/test.done
-	$(BIN)/pytest -q tests/test_readme.py tests/test_equations.py tests/test_examples.py
+	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis brgcl-demo run build dist

@@ -51,6 +51,7 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     handler = RichHandler(console=stderr, show_time=False, show_path=False, show_level=False)
+    handler.addFilter(each_message_once())
     logger = logging.getLogger("brgcl")
     logger.handlers = [handler]
     logger.setLevel(logging.INFO)
@@ -313,6 +314,19 @@ def version(json_: options.Json = False) -> None:
         print_json({"version": __version__})
     else:
         stdout.print(__version__, highlight=False)
+
+
+def each_message_once() -> Callable[[logging.LogRecord], bool]:
+    """Make a filter that lets every message through once."""
+    seen: set[str] = set()
+
+    def is_new(record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        new = text not in seen
+        seen.add(text)
+        return new
+
+    return is_new
 
 
 @contextlib.contextmanager

@@ -116,7 +116,7 @@ class BRGCLConfig:
     """Give prototypes unit length before the contrast."""
     clustering: Literal["dp-means", "kmeans"] = "dp-means"
     """How pseudo labels are found."""
-    xi: float = 1.0
+    xi: float = 0.5
     """Price of a cluster in DP-means, a squared distance between unit vectors."""
     num_prototypes: int | None = None
     """Number of clusters for kmeans; none = as many as DP-means finds first."""
@@ -134,13 +134,7 @@ class BRGCLConfig:
 
     def __post_init__(self) -> None:
         """Check every field; the error names the field, the rule and what came."""
-        hints = get_type_hints(type(self))
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if hasattr(value, "item"):  # a numpy number, as from a parameter grid
-                value = value.item()
-                object.__setattr__(self, field.name, value)
-            _check_type(field.name, hints[field.name], value)
+        check_types(self)
         for name in (
             "hidden",
             "dim",
@@ -151,9 +145,9 @@ class BRGCLConfig:
             "propagation_steps",
             "tile_mb",
         ):
-            _require(self, name, getattr(self, name) >= 1, "at least 1")
+            require(self, name, getattr(self, name) >= 1, "at least 1")
         for name in ("lr", "tau", "proto_tau", "xi"):
-            _require(self, name, getattr(self, name) > 0, "above 0")
+            require(self, name, getattr(self, name) > 0, "above 0")
         for name in (
             "seed",
             "warmup_epochs",
@@ -161,17 +155,17 @@ class BRGCLConfig:
             "node_weight",
             "decorrelation_weight",
         ):
-            _require(self, name, getattr(self, name) >= 0, "0 or more")
+            require(self, name, getattr(self, name) >= 0, "0 or more")
         if not isinstance(self.proto_weight, str):
-            _require(self, "proto_weight", self.proto_weight >= 0, "0 or more, or 1/N")
+            require(self, "proto_weight", self.proto_weight >= 0, "0 or more, or 1/N")
         for name in ("drop1", "drop2", "mask1", "mask2", "gamma0"):
-            _require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        _require(self, "alpha", 0 < self.alpha <= 1, "in (0, 1]")
+            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
+        require(self, "alpha", 0 < self.alpha <= 1, "in (0, 1]")
         for name in ("patience", "num_prototypes"):
             value = getattr(self, name)
-            _require(self, name, value is None or value >= 1, "at least 1, or none")
+            require(self, name, value is None or value >= 1, "at least 1, or none")
         if isinstance(self.num_negatives, int):
-            _require(self, "num_negatives", self.num_negatives >= 2, "at least 2, auto or none")
+            require(self, "num_negatives", self.num_negatives >= 2, "at least 2, auto or none")
         if self.num_prototypes is not None and self.clustering == "dp-means":
             raise InputError(
                 "num_prototypes is found by dp-means, not given; set clustering='kmeans' as well"
@@ -234,14 +228,22 @@ def check_names(names: Any) -> None:
             raise unknown_name("setting", name, known)
 
 
-def _require(config: BRGCLConfig, name: str, holds: bool, rule: str) -> None:
+def check_types(config: Any) -> None:
+    """Check every field of a frozen dataclass against its type; numpy numbers become plain."""
+    hints = get_type_hints(type(config))
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if hasattr(value, "item"):  # a numpy number, as from a parameter grid
+            value = value.item()
+            object.__setattr__(config, field.name, value)
+        if not _fits(hints[field.name], value):
+            raise InputError(f"{field.name} must be {_describe(hints[field.name])}, got {value!r}")
+
+
+def require(config: Any, name: str, holds: bool, rule: str) -> None:
+    """Raise an error that names the field, the rule and what came, unless the rule holds."""
     if not holds:
         raise InputError(f"{name} must be {rule}, got {getattr(config, name)!r}")
-
-
-def _check_type(name: str, hint: Any, value: Any) -> None:
-    if not _fits(hint, value):
-        raise InputError(f"{name} must be {_describe(hint)}, got {value!r}")
 
 
 def _fits(hint: Any, value: Any) -> bool:

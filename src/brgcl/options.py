@@ -3,7 +3,7 @@
 import dataclasses
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from torch_geometric.data import Data
@@ -76,7 +76,9 @@ Overwrite = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUT)]
 ClassifierRule = Annotated[
     str,
-    typer.Option("--rule", help="Classifier: auto, centroid, logistic, mlp.", rich_help_panel=HOW),
+    typer.Option(
+        "--rule", help="Classifier: auto, centroid, logistic, logistic+, mlp.", rich_help_panel=HOW
+    ),
 ]
 Targets = Annotated[
     str,
@@ -131,11 +133,15 @@ def resolve_config(
         if not equals:
             raise InputError(f"--set takes key=value, got '{text}'")
         changes[key.strip()] = parse_value(value.strip())
-    known = [field.name for field in dataclasses.fields(cls)]
-    for key in changes:
-        if key not in known:
-            raise unknown_name("setting", key, known)
-    return dataclasses.replace(base, **{k: None if v == "none" else v for k, v in changes.items()})
+    hints = get_type_hints(cls)
+    for key, value in changes.items():
+        if key == "seed":
+            raise InputError("the seed is not a setting here; use --seed")
+        if key not in hints:
+            raise unknown_name("setting", key, [f.name for f in dataclasses.fields(cls)])
+        if value == "none" and type(None) in get_args(hints[key]):
+            changes[key] = None
+    return dataclasses.replace(base, **changes)
 
 
 def read_toml(file: Path) -> dict[str, Any]:

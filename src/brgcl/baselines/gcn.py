@@ -15,6 +15,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.config import check_types, require
 from brgcl.errors import InputError
 from brgcl.method.attributes import learn_preparation
 from brgcl.method.encoder import Encoder
@@ -36,6 +37,15 @@ class GCNConfig:
     """L2 penalty in Adam."""
     epochs: int = 200
     """Training epochs."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("hidden", "epochs"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        require(self, "lr", self.lr > 0, "above 0")
+        require(self, "weight_decay", self.weight_decay >= 0, "0 or more")
+        require(self, "dropout", 0 <= self.dropout < 1, "in [0, 1)")
 
 
 def fit(

@@ -42,6 +42,7 @@ class DemoRow:
         ours: BRGCL, with a classifier on its representations.
         gcn: A GCN trained on the same noisy labels.
         num_clusters: Prototypes that BRGCL found.
+        capped: Whether their number stopped at the cap.
         nmi: Agreement of these clusters with the classes.
         wrong: Wrong labels that were there.
         suspected: Labels that were called wrong.
@@ -55,6 +56,7 @@ class DemoRow:
     ours: Classified
     gcn: Classified
     num_clusters: int
+    capped: bool
     nmi: float
     wrong: int
     suspected: int
@@ -100,6 +102,7 @@ def run_demo(
         ours=ours,
         gcn=gcn,
         num_clusters=model.num_prototypes_,
+        capped=model.num_prototypes_capped_,
         nmi=nmi(model.pseudo_labels_, trial.truth.y),
         wrong=int(truly.sum()),
         suspected=int(called.sum()),
@@ -121,6 +124,7 @@ def summarize_demo(rows: list[DemoRow]) -> dict[str, Any]:
         "gcn_accuracy_std": stdev(gcn) if spread else None,
         "difference_mean": mean(ours) - mean(gcn),
         "num_clusters_mean": mean(row.num_clusters for row in rows),
+        "num_clusters_capped": any(row.capped for row in rows),
         "nmi_mean": mean(row.nmi for row in rows),
         "wrong_mean": mean(row.wrong for row in rows),
         "suspected_mean": mean(row.suspected for row in rows),
@@ -138,12 +142,13 @@ def demo_report(rows: list[DemoRow]) -> Report:
     total = summarize_demo(rows)
     cells = [
         _cells(str(r.seed), r.gcn.accuracy or 0, r.ours.accuracy or 0, r.num_clusters, r.nmi,
-               r.wrong, r.suspected, r.precision, r.recall)
+               r.wrong, r.suspected, r.precision, r.recall, capped=r.capped)
         for r in rows
     ]  # fmt: skip
     names = ("gcn_accuracy", "brgcl_accuracy", "num_clusters", "nmi", "wrong", "suspected",
              "precision", "recall")  # fmt: skip
-    cells.append(_cells("mean", *(total[f"{name}_mean"] for name in names)))
+    figures = [total[f"{name}_mean"] for name in names]
+    cells.append(_cells("mean", *figures, capped=total["num_clusters_capped"]))
     spread = {
         name: ""
         if total[f"{name}_accuracy_std"] is None
@@ -189,8 +194,11 @@ def _cells(
     suspected: float,
     precision: float,
     recall: float,
+    *,
+    capped: bool,
 ) -> list[str]:
     return [
-        name, f"{gcn:.3f}", f"{ours:.3f}", f"{100 * (ours - gcn):+.1f}", f"{clusters:g}",
+        name, f"{gcn:.3f}", f"{ours:.3f}", f"{100 * (ours - gcn):+.1f}",
+        f"{'≥ ' if capped else ''}{clusters:g}",
         f"{nmi:.3f}", f"{wrong:g}", f"{suspected:g}", f"{precision:.2f}", f"{recall:.2f}",
     ]  # fmt: skip

@@ -8,7 +8,7 @@ Protocols:
 Noise is drawn from the seed alone, so every method meets the same draws.
 """
 
-import zlib
+import hashlib
 from dataclasses import dataclass
 
 import torch
@@ -75,8 +75,9 @@ def generator_for(seed: int, purpose: str) -> torch.Generator:
     The streams of two purposes, or of two seeds, have nothing to do with each other, so that
     adding one kind of noise does not change the draw of another.
     """
-    mixed = zlib.crc32(purpose.encode()) * (2**31) + seed
-    return torch.Generator().manual_seed(mixed)
+    # torch seeds its generator with the low 32 bits alone, so these have to hold both
+    digest = hashlib.sha256(f"{purpose}/{seed}".encode()).digest()
+    return torch.Generator().manual_seed(int.from_bytes(digest[:4], "little"))
 
 
 def draw_trial(data: Data, *, noise: Noise, protocol: str = "clean-val", seed: int = 0) -> Trial:

@@ -16,7 +16,7 @@ from brgcl.benchmark.protocol import Trial, generator_for
 from brgcl.errors import unknown_name
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.cluster import cluster, kmeans
-from brgcl.tasks.label_errors import cross_validated_agreement
+from brgcl.tasks.label_errors import Agreement, cross_validated_agreement
 from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
 
 
@@ -167,16 +167,27 @@ def summarize_classification(outcomes: list[Classified], trials: list[Trial]) ->
             "macro_f1_mean": mean(_known(outcome.macro_f1 for outcome in outcomes)),
         }
     else:
-        agreement = cross_validated_agreement(
-            outcomes[0].fitted.representations, trials[0].labels.train, graph=trials[0].graph
-        )
-        found = {"accuracy": None, **dataclasses.asdict(agreement)}
+        found = {"accuracy": None, **_agreement(outcomes[0], trials[0])}
     return found | {
         "n": len(outcomes),
         **realised_noise(trials),
         "rules": [outcome.rule for outcome in outcomes],
         "seconds_mean": mean(outcome.seconds for outcome in outcomes),
     }
+
+
+def _agreement(outcome: Classified, trial: Trial) -> dict[str, float | None]:
+    """Agreement of held-out predictions with the given labels, by the classifier that was taken.
+
+    None for a method that learned from labels: its representations have seen those held out.
+    """
+    if outcome.rule == "own":
+        return dict.fromkeys(field.name for field in dataclasses.fields(Agreement))
+    rule: Any = outcome.rule
+    found = cross_validated_agreement(
+        outcome.fitted.representations, trial.labels.train, graph=trial.graph, rule=rule
+    )
+    return dataclasses.asdict(found)
 
 
 def summarize_clustering(outcomes: list[Clustered], trials: list[Trial]) -> dict[str, Any]:

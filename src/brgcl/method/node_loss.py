@@ -67,6 +67,7 @@ def node_loss(
     Deviation: a mean where the paper has a sum, and two forms of s (see docs/deviations.md).
     """
     u, v = F.normalize(h1, dim=1), F.normalize(h2, dim=1)
+    negatives = None if negatives is None else negatives.to(u.device)
     form = _Form(objective, tau, positive_twice, tile_bytes)
     loss: Tensor = _NodeLoss.apply(u, v, form, negatives)  # type: ignore[no-untyped-call]
     return loss

@@ -32,7 +32,8 @@ from brgcl.method.confidence import propagate_from
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import Matrix
 
-Rule = Literal["auto", "centroid", "logistic", "mlp"]
+Rule = Literal["auto", "centroid", "logistic", "logistic+", "mlp"]
+RULES = ("auto", "centroid", "logistic", "logistic+", "mlp")
 SoftLabels = Literal["normalize", "softmax", "hard"]
 FOLDS = 5
 MOST_LEFT_ONE_OUT = 200  # labels up to which each is left out alone, where folds are impossible
@@ -66,7 +67,7 @@ class NodeClassifier:
     """Predict the classes of nodes from representations and partly wrong labels.
 
     Args:
-        rule: "centroid", "logistic", "mlp", or "auto" to choose among them.
+        rule: "centroid", "logistic", "logistic+", "mlp", or "auto" to choose among them.
         soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
             to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
             ("hard"). Without a graph they are as given.
@@ -103,7 +104,7 @@ class NodeClassifier:
         seed: int = 0,
     ) -> None:
         for what, value, known in (
-            ("rule", rule, ("auto", "centroid", "logistic", "mlp")),
+            ("rule", rule, RULES),
             ("soft_labels", soft_labels, ("normalize", "softmax", "hard")),
         ):
             if value not in known:

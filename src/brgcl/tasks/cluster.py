@@ -40,7 +40,7 @@ def cluster(
     num_clusters: int | None = None,
     *,
     seed: int = 0,
-    xi: float = 1.0,
+    xi: float = 0.5,
     normalize: bool = True,
 ) -> Clusters:
     """Cluster nodes by their representations.

@@ -76,7 +76,7 @@ def cross_validated_agreement(
         z: Representations, `(N, D)`.
         labels: Observed labels, -1 = unlabelled, `(N,)`.
         graph: The graph, for soft labels.
-        rule: The classifier; "auto" takes the one that agrees best.
+        rule: The classifier; "auto" chooses as `NodeClassifier` does.
         seed: Seed of the folds.
     """
     labels = check_labels(labels, len(z))

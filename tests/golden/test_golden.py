@@ -1,0 +1,74 @@
+"""One short run against its record; see README.md beside this file."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import brgcl
+
+RECORD = Path(__file__).parent / "short_run.json"
+TOLERANCE = 1e-4
+GRAPH = {"num_nodes": 150, "num_classes": 3, "num_features": 60, "seed": 1}
+# Every setting that the run depends on is either here or a default that it is meant to guard.
+SETTINGS = {"epochs": 5, "warmup_epochs": 2, "hidden": 32, "dim": 16, "lr": 0.01, "seed": 7}
+
+
+def short_run() -> dict:
+    model = brgcl.BRGCL(**SETTINGS).fit(brgcl.make_graph(**GRAPH))
+    return {
+        "graph": GRAPH,
+        "settings": SETTINGS,
+        "loss": [epoch.loss for epoch in model.history_],
+        "node_loss": [epoch.node_loss for epoch in model.history_],
+        "proto_loss": [epoch.proto_loss for epoch in model.history_],
+        "num_prototypes_in_training": [epoch.num_prototypes for epoch in model.history_],
+        "num_prototypes": model.num_prototypes_,
+        "confident_nodes": int(model.confident_.sum()),
+        "representations": model.representations_[:3, :6].tolist(),
+        "confidence": model.confidence_[:6].tolist(),
+    }
+
+
+@pytest.fixture(scope="module")
+def found() -> dict:
+    return short_run()
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict:
+    return json.loads(RECORD.read_text(encoding="utf-8"))
+
+
+def test_the_record_is_of_this_run(recorded):
+    assert recorded["graph"] == GRAPH
+    assert recorded["settings"] == SETTINGS
+
+
+@pytest.mark.parametrize("name", ["loss", "node_loss", "confidence"])
+def test_figures_are_as_recorded(found, recorded, name):
+    assert found[name] == pytest.approx(recorded[name], abs=TOLERANCE)
+
+
+def test_prototype_losses_are_as_recorded(found, recorded):
+    assert found["proto_loss"][:2] == recorded["proto_loss"][:2] == [None, None]
+    assert found["proto_loss"][2:] == pytest.approx(recorded["proto_loss"][2:], abs=TOLERANCE)
+
+
+def test_representations_are_as_recorded(found, recorded):
+    for row, expected in zip(found["representations"], recorded["representations"], strict=True):
+        assert row == pytest.approx(expected, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "name", ["num_prototypes_in_training", "num_prototypes", "confident_nodes"]
+)
+def test_counts_are_as_recorded(found, recorded, name):
+    assert found[name] == recorded[name]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] != ["--regenerate"]:
+        sys.exit("usage: python tests/golden/test_golden.py --regenerate")
+    RECORD.write_text(json.dumps(short_run(), indent=2) + "\n", encoding="utf-8")
