@@ -406,7 +406,7 @@ def test_a_setting_beats_the_file_which_beats_the_preset(run, files, tmp_path):
     assert (found["hidden"], found["xi"], found["view1"]) == (12, 0.9, "nodes")  # the file
     assert (found["node_objective"], found["gamma0"]) == ("abs", 0.3)  # the preset
     assert (found["patience"], found["proto_weight"]) == (None, "1/N")
-    assert found["tau"] == 0.4  # the default
+    assert found["tau"] == brgcl.BRGCLConfig().tau  # the default
 
 
 def test_the_last_of_two_equal_settings_wins(run, files, tmp_path):

@@ -261,8 +261,13 @@ BAD_ARGUMENTS = {
         "embed demo --set epochs=many",
         "epochs must be an integer, got 'many'",
     ),
+    "the seed as a setting": ("embed demo --set seed=3", "use --seed"),
+    "wrong setting of a baseline": (
+        "classify demo --method gcn --set dropout=2",
+        "dropout must be",
+    ),
     "setting out of range": ("embed demo --set tau=0", "tau must be above 0, got 0"),
-    "setting that is none": ("embed demo --set epochs=none", "epochs must be an integer, got None"),
+    "setting that is none": ("embed demo --set epochs=none", "epochs must be an integer, got"),
     "unknown preset": (
         "embed demo --preset papr-literal",
         "unknown preset 'papr-literal'; did you mean 'paper-literal'?",

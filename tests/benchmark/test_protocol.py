@@ -78,7 +78,7 @@ def test_without_noise_labels_are_true(data):
 
 
 def test_an_unknown_protocol_suggests_the_nearest(data):
-    with pytest.raises(InputError, match="unknown protocol 'clean'; did you mean 'clean-val'?"):
+    with pytest.raises(InputError, match=r"unknown protocol 'clean'; did you mean 'clean-val'\?"):
         draw_trial(data, noise=Noise(), protocol="clean")
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 import brgcl
@@ -16,13 +17,19 @@ pytestmark = pytest.mark.data
 SHORT = {"epochs": 30, "warmup_epochs": 20, "num_negatives": 256, "hidden": 128, "dim": 64}
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    with threadpool_limits(limits=1):
+        yield
+
+
 @pytest.fixture(scope="module")
 def cora(real_data) -> Data:
     return real_data("cora")
 
 
 @pytest.fixture(scope="module")
-def model(cora) -> brgcl.BRGCL:
+def model(cora, one_thread) -> brgcl.BRGCL:
     return brgcl.BRGCL(lr=0.005, **SHORT).fit(cora)
 
 
@@ -64,7 +71,6 @@ def test_label_errors_planted_in_cora_come_first(cora, model):
     assert int(wrong[:half].sum()) > 2 * int(wrong[half:].sum())
 
 
-@pytest.mark.slow
 def test_a_gcn_reaches_its_published_accuracy_on_cora(cora):
     trial = draw_trial(cora, noise=Noise(), protocol="clean-val", seed=0)
     outcome = classify_trial(trial, "gcn", GCNConfig())

@@ -455,7 +455,7 @@ def test_a_graph_or_validation_labels_of_another_size_are_refused():
 
 
 def test_an_unknown_rule_or_soft_label_suggests_the_nearest():
-    with pytest.raises(InputError, match="unknown rule 'logistics'; did you mean 'logistic'?"):
+    with pytest.raises(InputError, match=r"unknown rule 'logistics'; did you mean 'logistic'\?"):
         NodeClassifier("logistics")
     with pytest.raises(InputError, match="unknown soft_labels 'normalise'; did you mean 'normal"):
         NodeClassifier(soft_labels="normalise")
