@@ -1,4 +1,4 @@
-"""Real graphs for tests that are marked `data`."""
+"""Real graphs for tests that are marked `data`, and one thread for all."""
 
 import os
 import warnings
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+import torch
+from threadpoolctl import threadpool_limits
 
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message=".*torch.jit.script.*", category=DeprecationWarning)
@@ -14,6 +16,10 @@ with warnings.catch_warnings():
 from brgcl.data import available, load_dataset
 
 _absent: dict[str, int] = {}
+
+# On graphs this small threads only wait for each other, above all where the cores are busy.
+torch.set_num_threads(1)
+threadpool_limits(limits=1)
 
 
 @pytest.fixture(scope="session")

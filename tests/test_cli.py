@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 import torch
 import typer.main
-from threadpoolctl import threadpool_limits
 
 import brgcl
 from brgcl import cli
@@ -24,12 +23,6 @@ TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
 QUICK = [part for text in TINY for part in ("--set", text)]
 CLASSES = ["<script>alert(1)</script>", "red & blue", "zoo"]
 COMMANDS = sorted(typer.main.get_command(cli.app).commands)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from threadpoolctl import threadpool_limits
 
 from brgcl import cli
 
@@ -18,12 +17,6 @@ LABELS = "id,kind\na,x\nb,x\nc,y\nd,y\n"
 QUICK = ["--set", "epochs=1", "--set", "hidden=4", "--set", "dim=2"]
 OWN = ["--edges", "e.csv", "--features", "x.csv", "--labels", "y.csv"]
 NPY = ["--edges", "e.csv", "--features", "x.npy"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
 
 
 @pytest.fixture(autouse=True)

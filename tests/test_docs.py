@@ -233,19 +233,9 @@ def test_every_page_can_be_reached():
 # Code
 
 
-@pytest.fixture
-def _one_thread():
-    """Tensors this small gain nothing from threads, and lose much where the cores are busy."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
 WITH_CODE = [page for page in PAGES if code_blocks(page, "python")]
 
 
-@pytest.mark.usefixtures("_one_thread")
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
 def test_python_blocks_run_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

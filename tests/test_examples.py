@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-import torch
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -48,15 +47,6 @@ PROMISED = {
         r"largest difference to BRGCL.fit: (0e\+00|\de-0[5-9])",
     ],
 }
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Tensors this small gain nothing from threads, and lose much where the cores are busy."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def run(name, capsys):

@@ -8,7 +8,6 @@ import pytest
 import safetensors.torch
 import torch
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 import brgcl
@@ -18,12 +17,6 @@ from brgcl.method.train import Epoch
 
 QUICK = {"epochs": 3, "hidden": 16, "dim": 8, "warmup_epochs": 1}
 LEARNED = ("representations_", "pseudo_labels_", "prototypes_", "confidence_", "confident_")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):  # on graphs this small threads only wait for each other
-        yield
 
 
 def small_graph(**changes) -> Data:

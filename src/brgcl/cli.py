@@ -197,7 +197,8 @@ def classify(
         }
         written = write_run(
             out, first, outcomes[0].fitted, metrics, columns,
-            title=f"Classes of {first.name}", groups=proba.argmax(1), version=__version__,
+            title=f"Classes of {first.name}", groups=("predicted class", proba.argmax(1)),
+            version=__version__,
         )  # fmt: skip
     finish(metrics, json_, out, written)
 
@@ -247,7 +248,7 @@ def cluster(
         columns = {"cluster": found.numpy(), "label": name_classes(first.y, first)}
         written = write_run(
             out, first, outcomes[0].fitted, metrics, columns,
-            title=f"Clusters of {first.name}", groups=found, version=__version__,
+            title=f"Clusters of {first.name}", groups=("cluster", found), version=__version__,
         )  # fmt: skip
     finish(metrics, json_, out, written)
 

@@ -164,6 +164,9 @@ class BRGCLConfig:
         for name in ("patience", "num_prototypes"):
             value = getattr(self, name)
             require(self, name, value is None or value >= 1, "at least 1, or none")
+        for view, drop in (("view1", "drop1"), ("view2", "drop2")):
+            teleports = getattr(self, view) != "diffusion" or getattr(self, drop) > 0
+            require(self, drop, teleports, f"above 0 where {view} is diffusion")
         if isinstance(self.num_negatives, int):
             require(self, "num_negatives", self.num_negatives >= 2, "at least 2, auto or none")
         if self.num_prototypes is not None and self.clustering == "dp-means":

@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from brgcl.config import BRGCLConfig, check_names
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
+from brgcl.memory import keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
@@ -54,6 +55,7 @@ class BRGCL:
         torch.Size([120, 8])
     """
 
+    config_: BRGCLConfig
     encoder_: Encoder
     preparation_: Preparation
     representations_: Tensor
@@ -93,8 +95,9 @@ class BRGCL:
         Returns:
             The fitted estimator itself.
         """
-        config = self.config
-        data = check_graph(data)
+        keep_freed_memory()
+        config = self.config_ = self.config
+        data = check_graph(_without_labels(data))
         kind = None if config.attributes == "auto" else config.attributes
         self.preparation_ = learn_preparation(data.x, kind)
         graph = self._graph(data)
@@ -132,7 +135,7 @@ class BRGCL:
             Unit-length rows, `(N, D)`, float32.
         """
         self._check_fitted()
-        data = check_graph(data, announce=False)
+        data = check_graph(_without_labels(data), announce=False)
         expected = self.encoder_.weights[0].shape[0]
         if data.x.shape[1] != expected:
             raise InputError(
@@ -172,7 +175,7 @@ class BRGCL:
         tensors |= {name: getattr(self, name) for name in LEARNED}
         settings = {
             "format": FORMAT,
-            "config": self.config.to_dict(),
+            "config": self.config_.to_dict(),
             "preparation": self.preparation_.kind,
             "num_prototypes_capped": self.num_prototypes_capped_,
             "history": [dataclasses.asdict(epoch) for epoch in self.history_],
@@ -180,7 +183,7 @@ class BRGCL:
         tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
         with replacing(folder / "model.safetensors") as temporary:
             safetensors.torch.save_file(tensors, temporary, {"brgcl": json.dumps(settings)})
-        write_json(folder / "config.json", self.config.to_dict())
+        write_json(folder / "config.json", self.config_.to_dict())
 
     @classmethod
     def load(cls, path: str | Path) -> "BRGCL":
@@ -209,6 +212,7 @@ class BRGCL:
     @classmethod
     def _from_stored(cls, settings: dict[str, Any], tensors: dict[str, Tensor]) -> "BRGCL":
         model = cls(**settings["config"])
+        model.config_ = model.config
         model.preparation_ = Preparation(
             settings["preparation"],
             tensors.get("preparation.mean"),
@@ -263,6 +267,14 @@ class BRGCL:
     def _check_fitted(self) -> None:
         if not hasattr(self, "encoder_"):
             raise NotFitted("this BRGCL is not fitted yet; call fit(data) first")
+
+
+def _without_labels(data: Data) -> Data:
+    """Keep what the method reads: attributes and edges."""
+    if not isinstance(data, Data):
+        return check_graph(data)  # says what is wrong with it
+    names = ("x", "edge_index", "edge_weight", "num_nodes", "node_ids")
+    return Data(**{name: data[name] for name in names if name in data})
 
 
 BRGCL.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

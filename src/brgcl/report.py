@@ -131,17 +131,10 @@ def draw_map(
         title: What the groups are.
         seed: Seed of the layout.
     """
-    tsne = _extra("openTSNE")
     rng = np.random.default_rng(seed)
     shown = np.sort(rng.permutation(len(z))[:20_000])
     rows = F.normalize(z[shown], dim=1).numpy()  # a row of zeros stays, which cosine would not bear
-    flat = min(rows.shape) < 2 or bool((rows == rows[0]).all())  # no two principal components
-    points = tsne.TSNE(
-        perplexity=min(30, (len(shown) - 1) / 3),
-        initialization="random" if flat else "pca",
-        random_state=seed,
-        n_jobs=1 if len(shown) < 5_000 else 2,  # few points: threads would wait for each other
-    ).fit(rows)
+    points = _layout(rows, seed)
     figure, (left, right) = _axes(1, 2, width=11, height=5)
     size = float(np.clip(20_000 / len(shown), 1, 12))
     left.scatter(*points.T, c=groups[shown].numpy(), s=size, cmap="tab20", linewidths=0)
@@ -182,6 +175,21 @@ def draw_history(history: Sequence[Epoch]) -> Picture:
         axes.set_xlabel("epoch")
     right.set_ylim(0, 1)
     return Picture("Training", _png(figure))
+
+
+def _layout(rows: Any, seed: int) -> Any:
+    """Place rows `(N, D)` on a plane, `(N, 2)`."""
+    N = len(rows)
+    if N < 5:  # too few to have neighbours
+        return np.stack([np.arange(N), np.zeros(N)], axis=1)
+    flat = min(rows.shape) < 2 or bool((rows == rows[0]).all())  # no two principal components
+    tsne = _extra("openTSNE").TSNE(
+        perplexity=min(30, (N - 1) / 3),
+        initialization="random" if flat else "pca",
+        random_state=seed,
+        n_jobs=1 if N < 5_000 else 2,  # few points: threads would wait for each other
+    )
+    return np.asarray(tsne.fit(rows))
 
 
 def _axes(rows: int, columns: int, *, width: float, height: float) -> Any:

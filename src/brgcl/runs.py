@@ -7,6 +7,7 @@ metrics.json        what the command printed
 report.html         tables and pictures (with the `report` extra)
 """
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ def write_run(
     columns: Mapping[str, Any],
     *,
     title: str,
-    groups: Tensor | None,
+    groups: tuple[str, Tensor] | None,
     version: str,
 ) -> list[str]:
     """Write a run folder.
@@ -43,7 +44,8 @@ def write_run(
         metrics: What the command prints.
         columns: Further columns of nodes.parquet, one value per node.
         title: Heading of the report.
-        groups: Class or cluster of each node for the map, -1 = none, `(N,)`.
+        groups: What colours the map, and its value for each node, -1 = none, `(N,)`; None
+            colours by pseudo label.
         version: Version of brgcl, for the report.
 
     Returns:
@@ -61,6 +63,7 @@ def write_run(
         nodes["confident"] = model.confident_.numpy()
     write_parquet(folder / "nodes.parquet", pd.DataFrame({**nodes, **columns}))
     written = ["embeddings.parquet", "nodes.parquet"]
+    shutil.rmtree(folder / "model", ignore_errors=True)  # of an earlier run with --overwrite
     if model is not None:
         model.save(folder / "model")
         written.append("model/")
@@ -87,15 +90,15 @@ def _report(
     metrics: Mapping[str, Any],
     z: Tensor,
     model: BRGCL | None,
-    groups: Tensor | None,
+    groups: tuple[str, Tensor] | None,
 ) -> Report:
     rows = [[name, _cell(value)] for name, value in metrics.items()]
     pictures = []
     if model is not None:
-        shown, what = (model.pseudo_labels_, "cluster") if groups is None else (groups, "class")
+        what, shown = groups or ("cluster", model.pseudo_labels_)
         pictures = [draw_map(z, model.confidence_, shown, what), draw_history(model.history_)]
     elif groups is not None:
-        pictures = [draw_map(z, torch.ones(len(z)), groups, "class")]
+        pictures = [draw_map(z, torch.ones(len(z)), groups[1], groups[0])]
     return Report(
         title=title,
         summary=[],

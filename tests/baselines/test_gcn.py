@@ -1,20 +1,12 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.gcn import GCNConfig, fit
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
-
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])

@@ -3,7 +3,6 @@ from statistics import mean, stdev
 
 import pytest
 import torch
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 from brgcl.baselines.gcn import GCNConfig
@@ -26,12 +25,6 @@ from brgcl.tasks.metrics import accuracy, macro_f1
 OURS = BRGCLConfig(epochs=3, hidden=16, dim=8, warmup_epochs=1)
 GCN = GCNConfig(epochs=5)
 CENTROID = NodeClassifier("centroid")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import dataclasses
 
 import pytest
 import torch
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 from brgcl.baselines import METHODS
@@ -28,12 +27,6 @@ FAST = {
 SUPERVISED = [name for name, method in METHODS.items() if method.uses_labels]
 UNSUPERVISED = [name for name, method in METHODS.items() if not method.uses_labels]
 every_method = pytest.mark.parametrize("name", METHODS)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
 
 
 def config_of(name):

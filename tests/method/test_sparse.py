@@ -66,15 +66,27 @@ def test_gradients_flow_through_a_chain_of_products():
 def test_the_transpose_is_the_transpose(layout):
     dense, csr = random_matrix()
     matrix = Matrix(csr if layout == "csr" else dense)
-    transpose = matrix.transpose
+    [(rows, transpose)] = matrix.transposed
+    assert rows == slice(0, dense.shape[0])
     assert is_sparse(transpose) == (layout == "csr")
     assert torch.equal(transpose.to_dense(), dense.T)
-    assert matrix.transpose is transpose  # built once
+    assert matrix.transposed[0][1] is transpose  # built once
+
+
+@pytest.mark.parametrize("rows_per_block", [1, 3, 5, 100])
+def test_a_transpose_in_blocks_is_the_transpose(monkeypatch, rows_per_block):
+    monkeypatch.setattr("brgcl.method.sparse.ROWS_PER_BLOCK", rows_per_block)
+    dense, csr = random_matrix()
+    matrix = Matrix(csr)
+    blocks = [block.to_dense() for _, block in matrix.transposed]
+    assert torch.equal(torch.cat(blocks, 1), dense.T)
+    factor = torch.randn(dense.shape[0], 4, dtype=torch.float64)
+    torch.testing.assert_close(matrix.transposed_product(factor), dense.T @ factor)
 
 
 def test_a_symmetric_matrix_is_its_own_transpose():
     _, csr = random_matrix(7, 7)
-    assert Matrix(csr, symmetric=True).transpose is csr
+    assert Matrix(csr, symmetric=True).transposed[0][1] is csr
 
 
 @pytest.mark.parametrize("layout", ["dense", "csr"])
@@ -87,7 +99,7 @@ def test_dropout_zeroes_a_share_scales_up_the_rest_and_keeps_its_transpose(layou
     values = dropped.data.to_dense()
     assert set(values.unique().tolist()) == {0.0, 1 / 0.75}
     assert (values == 0).double().mean().item() == pytest.approx(0.25, abs=0.03)
-    assert torch.equal(dropped.transpose.to_dense(), values.T)
+    assert torch.equal(dropped.transposed[0][1].to_dense(), values.T)
     assert torch.equal(matrix.data.to_dense(), dense)  # the input is left alone
 
 

@@ -369,7 +369,7 @@ def test_kmeans_without_a_number_keeps_the_one_that_dp_means_finds():
 
 @pytest.mark.parametrize(
     ("setting", "num_nodes", "expected"),
-    [("auto", 10_000, None), ("auto", 10_001, 1024), (None, 10**6, None), (77, 100, 77)],
+    [("auto", 1_000, None), ("auto", 1_001, 256), (None, 10**6, None), (77, 100, 77)],
 )
 def test_the_number_of_negatives(setting, num_nodes, expected):
     assert num_negatives(BRGCLConfig(num_negatives=setting), num_nodes) == expected

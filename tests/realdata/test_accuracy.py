@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 import brgcl
@@ -17,19 +16,13 @@ pytestmark = pytest.mark.data
 SHORT = {"epochs": 30, "warmup_epochs": 20, "num_negatives": 256, "hidden": 128, "dim": 64}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
-
-
 @pytest.fixture(scope="module")
 def cora(real_data) -> Data:
     return real_data("cora")
 
 
 @pytest.fixture(scope="module")
-def model(cora, one_thread) -> brgcl.BRGCL:
+def model(cora) -> brgcl.BRGCL:
     return brgcl.BRGCL(lr=0.005, **SHORT).fit(cora)
 
 

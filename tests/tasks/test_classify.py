@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 import brgcl.tasks.classify
@@ -16,12 +15,6 @@ from brgcl.tasks.classify import (
 )
 
 RULES = ("centroid", "logistic", "mlp")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
 
 
 def path_graph(num_nodes: int) -> Data:

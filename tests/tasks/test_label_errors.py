@@ -3,7 +3,6 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
 from brgcl.errors import InputError
@@ -12,12 +11,6 @@ from brgcl.tasks.label_errors import (
     cross_validated_agreement,
     find_label_errors,
 )
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    with threadpool_limits(limits=1):
-        yield
 
 
 def blobs(per_class=15, num_classes=3, spread=0.15):

@@ -132,7 +132,7 @@ def draw_trial(data: Data, *, noise: Noise, protocol: str = "clean-val", seed: i
 
 
 def corrupt_graph(data: Data, noise: Noise, seed: int) -> tuple[Data, float, float]:
-    """Apply attribute and edge noise; the result carries no labels and no masks.
+    """Apply attribute and edge noise; the result carries names, but no labels and no masks.
 
     Returns:
         The observed graph and the realised rates of attribute and edge noise.
@@ -166,6 +166,9 @@ def corrupt_graph(data: Data, noise: Noise, seed: int) -> tuple[Data, float, flo
             changed.realised,
         )
     observed = Data(x=x, edge_index=edge_index, num_nodes=data.num_nodes)
+    for name in ("node_ids", "class_names"):
+        if name in data:
+            observed[name] = data[name]
     if edge_weight is not None:
         observed.edge_weight = edge_weight
     return observed, attribute_rate, edge_rate

@@ -14,6 +14,8 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+ROWS_PER_BLOCK = 2048  # rows of a dense factor that stay in a CPU's cache, at some hundred columns
+
 
 def csr_tensor(crow: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:
     """Build a CSR tensor without torch's notice that CSR is in beta.
@@ -78,13 +80,26 @@ class Matrix:
         return self.data.shape
 
     @cached_property
-    def transpose(self) -> Tensor:
-        """The transposed matrix, built on first use and kept."""
+    def transposed(self) -> list[tuple[slice, Tensor]]:
+        """The transpose, as blocks of its columns with their range; built on first use and kept.
+
+        A product with the transpose of a tall matrix reads the rows of the dense factor in a
+        scattered order. Block by block these rows stay in the cache, which on a CPU is several
+        times faster.
+        """
         if self.symmetric:
-            return self.data
+            return [(slice(0, self.shape[0]), self.data)]
         if not is_sparse(self.data):
-            return self.data.T
-        return self._transposed(self.data.values())
+            return [(slice(0, self.shape[0]), self.data.T)]
+        return self._transposed_with(self.data.values())
+
+    def transposed_product(self, dense: Tensor) -> Tensor:
+        """Multiply the transpose by a dense matrix `(M, K)`."""
+        (rows, block), *others = self.transposed
+        product = block @ dense[rows]
+        for rows, block in others:
+            product += block @ dense[rows]
+        return product
 
     def to(self, device: str | torch.device) -> "Matrix":
         """Return the matrix on another device."""
@@ -101,7 +116,7 @@ class Matrix:
         dropped = Matrix(
             csr_tensor(self.data.crow_indices(), self.data.col_indices(), values, shape)
         )
-        dropped.__dict__["transpose"] = self._transposed(values)
+        dropped.__dict__["transposed"] = self._transposed_with(values)
         return dropped
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -112,18 +127,25 @@ class Matrix:
         return product
 
     @cached_property
-    def _transposed_pattern(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Row starts and columns of the transpose, and where its entries stand in `data`."""
-        rows, columns = self.shape
-        row = torch.repeat_interleave(self.data.crow_indices().diff())
-        order = torch.argsort(self.data.col_indices() * rows + row)
-        crow = torch.zeros(columns + 1, dtype=torch.long, device=row.device)
-        crow[1:] = torch.bincount(self.data.col_indices(), minlength=columns).cumsum(0)
-        return crow, row[order], order
+    def _transposed_pattern(self) -> list[tuple[slice, Tensor, Tensor, Tensor]]:
+        """Rows of each block, row starts and columns of its transpose, places of its entries."""
+        crow, col = self.data.crow_indices(), self.data.col_indices()
+        found = []
+        for start in range(0, self.shape[0], ROWS_PER_BLOCK):
+            stop = min(start + ROWS_PER_BLOCK, self.shape[0])
+            inside = slice(int(crow[start]), int(crow[stop]))
+            row = torch.repeat_interleave(crow[start : stop + 1].diff())
+            order = torch.argsort(col[inside] * (stop - start) + row)
+            starts = torch.zeros(self.shape[1] + 1, dtype=torch.long, device=row.device)
+            starts[1:] = torch.bincount(col[inside], minlength=self.shape[1]).cumsum(0)
+            found.append((slice(start, stop), starts, row[order], order + inside.start))
+        return found
 
-    def _transposed(self, values: Tensor) -> Tensor:
-        crow, col, order = self._transposed_pattern
-        return csr_tensor(crow, col, values[order], (self.shape[1], self.shape[0]))
+    def _transposed_with(self, values: Tensor) -> list[tuple[slice, Tensor]]:
+        return [
+            (rows, csr_tensor(crow, col, values[order], (self.shape[1], rows.stop - rows.start)))
+            for rows, crow, col, order in self._transposed_pattern
+        ]
 
 
 class _SparseProduct(torch.autograd.Function):
@@ -134,4 +156,4 @@ class _SparseProduct(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return ctx.matrix.transpose @ gradient, None
+        return ctx.matrix.transposed_product(gradient), None

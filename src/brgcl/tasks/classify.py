@@ -129,7 +129,7 @@ class NodeClassifier:
             graph: The graph, for soft labels.
             validation: Labels that only choose the classifier and its epoch, -1 = none, `(N,)`.
         """
-        z, labels = check_representations(z), check_labels(labels, len(z))
+        z, labels = check_representations(z), check_labels(labels, len(z), graph)
         C = int(labels.max()) + 1
         if validation is not None:
             validation = torch.as_tensor(validation)
@@ -302,7 +302,7 @@ def out_of_fold_probabilities(
     Returns:
         Probabilities, `(N, C)`, zero for unlabelled nodes, and the name of the classifier.
     """
-    z, labels = check_representations(z), check_labels(labels, len(z))
+    z, labels = check_representations(z), check_labels(labels, len(z), graph)
     transition = None if graph is None else transition_of(graph, len(z))
     folds = stratified_folds(labels, seed)
     if folds is None:  # too few per class to choose by, and to leave a fifth out
@@ -341,8 +341,13 @@ def check_representations(z: Any) -> Tensor:
     return F.normalize(z, dim=1)
 
 
-def check_labels(labels: Any, num_nodes: int) -> Tensor:
+def check_labels(labels: Any, num_nodes: int, graph: Data | None = None) -> Tensor:
     """Check that there is something to learn from the labels, and return them.
+
+    Args:
+        labels: Labels, -1 = unlabelled, `(N,)`.
+        num_nodes: N.
+        graph: The graph, for the names of classes in messages.
 
     Raises:
         InputError: Their number is wrong, none is given, or a class has a single one.
@@ -372,9 +377,16 @@ def check_labels(labels: Any, num_nodes: int) -> Tensor:
     single = (counts == 1).nonzero().flatten().tolist()
     if single:
         raise InputError(
-            f"class {single[0]} has a single label; give it another one or leave it unlabelled (-1)"
+            f"class {class_name(single[0], graph)!r} has a single label; "
+            "give it another one or leave it unlabelled (-1)"
         )
     return given
+
+
+def class_name(label: int, graph: Data | None) -> str | int:
+    """Name of a class where the graph has one, else its number."""
+    names = None if graph is None else graph.get("class_names")
+    return names[label] if names and label < len(names) else label
 
 
 def transition_of(graph: Data, num_nodes: int) -> Matrix:

@@ -13,7 +13,12 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.tasks.classify import Rule, check_labels, out_of_fold_probabilities
+from brgcl.tasks.classify import (
+    Rule,
+    check_labels,
+    class_name,
+    out_of_fold_probabilities,
+)
 
 
 def find_label_errors(
@@ -31,7 +36,7 @@ def find_label_errors(
         One row per labelled node: `node` (its id), `given` and `suggested` (class names where
         known), `score` in [0, 1], low = suspicious, and `is_error`.
     """
-    labels = check_labels(labels, len(z))
+    labels = check_labels(labels, len(z), graph)
     proba, _ = out_of_fold_probabilities(z, labels, graph=graph, seed=seed)
     nodes = (labels >= 0).nonzero().squeeze(1)
     given = labels[nodes]
@@ -39,12 +44,11 @@ def find_label_errors(
     suggested = proba[nodes].argmax(1)
     is_error = confident_errors(proba[nodes], given)
     ids = None if graph is None else graph.get("node_ids")
-    names = None if graph is None else graph.get("class_names")
     frame = pd.DataFrame(
         {
             "node": nodes.numpy() if ids is None else [ids[i] for i in nodes.tolist()],
-            "given": [_name(c, names) for c in given.tolist()],
-            "suggested": [_name(c, names) for c in suggested.tolist()],
+            "given": [class_name(c, graph) for c in given.tolist()],
+            "suggested": [class_name(c, graph) for c in suggested.tolist()],
             "score": own.clamp(0, 1).numpy(),
             "is_error": is_error.numpy(),
         }
@@ -79,7 +83,7 @@ def cross_validated_agreement(
         rule: The classifier; "auto" chooses as `NodeClassifier` does.
         seed: Seed of the folds.
     """
-    labels = check_labels(labels, len(z))
+    labels = check_labels(labels, len(z), graph)
     proba, _ = out_of_fold_probabilities(z, labels, graph=graph, rule=rule, seed=seed)
     known = labels >= 0
     agreement = float((proba.argmax(1) == labels)[known].float().mean())
@@ -104,7 +108,3 @@ def confident_errors(proba: Tensor, given: Tensor) -> Tensor:
     confident = torch.where(proba >= level, proba, -1)
     best = confident.max(1)
     return (best.values >= 0) & (best.indices != given)
-
-
-def _name(label: int, names: list[str] | None) -> str | int:
-    return names[label] if names and label < len(names) else label
