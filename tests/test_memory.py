@@ -30,7 +30,7 @@ def test_a_freed_tensor_costs_no_page_faults_again():
                               capture_output=True, check=True)  # fmt: skip
         return int(done.stdout)
 
-    assert faults("keep") < 0.1 * faults("plain")
+    assert faults("keep") < 0.3 * faults("plain")
 
 
 def test_it_says_whether_it_could():
