@@ -103,8 +103,8 @@ class BRGCLConfig:
     """Weight of the decorrelation of dimensions (decorrelation only)."""
     num_negatives: int | Literal["auto"] | None = "auto"
     """Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256."""
-    tile_mb: int = 64
-    """Memory that one tile of similarities may take, in megabytes."""
+    tile_mb: int = 256
+    """Memory that similarities may take, in megabytes."""
 
     proto_weight: float | Literal["1/N"] = 0.3
     """Weight of the contrast to prototypes; 1/N = as the paper's sum and mean weigh them."""

@@ -77,6 +77,20 @@ def test_value_and_gradients_equal_the_formula_for_every_tile_size(
         assert_all_close(found, expected, **EXACT)
 
 
+@pytest.mark.parametrize("positive_twice", [False, True], ids=["once", "twice"])
+def test_several_tiles_that_are_kept_equal_the_formula(monkeypatch, positive_twice):
+    monkeypatch.setattr("brgcl.method.node_loss.CACHE_BYTES", 7 * 37 * 8)  # seven rows each
+    h1, h2 = two_views(37)
+    options = {"objective": "exp", "positive_twice": positive_twice}
+    expected = value_and_gradients(slow_node_loss, h1, h2, **options)
+    products = []
+    multiply = torch.mm
+    monkeypatch.setattr(torch, "mm", lambda *a, **k: products.append(1) or multiply(*a, **k))
+    found = value_and_gradients(node_loss, h1, h2, tile_bytes=37 * 37 * 8, **options)
+    assert_all_close(found, expected, **EXACT)
+    assert len(products) == 2 * 6  # per tile: similarities once, and the rows' gradient
+
+
 def test_a_tile_smaller_than_one_row_still_holds_one_row():
     h1, h2 = two_views(10)
     expected = value_and_gradients(node_loss, h1, h2)

@@ -14,7 +14,7 @@ rows at a time:
     form   sweeps  products per tile                              why
     abs    1       C = U V', then sign(C) V and sign(C)' U        row sums are known tile by tile
     exp    2       C = U V' | C = U V' again, then G V and G' U   column sums need all tiles
-    exp    1+      the second C is not needed when all tiles fit  `tile_bytes`
+    exp    2       C = U V' | G V and G' U                        all tiles fit `tile_bytes`
 
 With `negatives`, the columns are a sample of m nodes, the same for every row, and an epoch costs
 O(N m D): the denominator is s_ii plus (N - 1)/m' times the sum over the m' sampled columns other
@@ -30,6 +30,7 @@ from torch import Tensor
 
 SAFE_EXPONENT = 40.0  # exp(±40) and sums of millions of such terms are finite in float32
 TINY = 1e-12
+CACHE_BYTES = 1 << 24  # a tile of this size is still in the cache when it is used again
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def node_loss(
     tau: float = 0.4,
     positive_twice: bool = False,
     negatives: Tensor | None = None,
-    tile_bytes: int = 1 << 26,
+    tile_bytes: int = 1 << 28,
 ) -> Tensor:
     """Contrast each node's two views with all other nodes, Eq. (1).
 
@@ -59,7 +60,8 @@ def node_loss(
         tau: Temperature of the "exp" form.
         positive_twice: Whether the denominator counts s_ii a second time, as printed.
         negatives: Distinct sampled columns, `(m,)`, or None for all nodes.
-        tile_bytes: Memory that one tile of similarities may take.
+        tile_bytes: Memory that similarities may take. Where all of them fit, the second sweep of
+            the "exp" form need not compute them again.
 
     Returns:
         The loss, a mean over nodes.
@@ -134,7 +136,9 @@ def _moderate(form: _Form) -> bool:
 
 
 def _tiles(rows: int, columns: int, form: _Form, element_size: int) -> list[slice]:
-    step = max(1, min(rows, form.tile_bytes // (columns * element_size)))
+    """Ranges of rows whose similarities fit the budget and, in any case, a CPU's cache."""
+    step = min(form.tile_bytes, CACHE_BYTES) // (columns * element_size)
+    step = max(1, min(rows, step))
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
@@ -146,20 +150,28 @@ def _both_ways(u: Tensor, v: Tensor, form: _Form, wanted: bool) -> tuple[Tensor,
     extra = positive.exp() if form.positive_twice else torch.zeros_like(positive)
     row_sum, column_sum = extra.clone(), extra.clone()
     tiles = _tiles(N, N, form, u.element_size())
-    kept: Tensor | None = None
+    keep = wanted and N * N * u.element_size() <= form.tile_bytes
+    kept: list[Tensor] = []
+    scratch = u.new_empty(2, tiles[0].stop, N)  # similarities of a tile, and their weights
     for tile in tiles:
-        s = torch.mm(scaled[tile], v.T).exp_()  # (tile, N)
+        rows = tile.stop - tile.start
+        s = torch.mm(scaled[tile], v.T, out=None if keep else scratch[0, :rows]).exp_()
         row_sum[tile] += s.sum(1)
         column_sum += s.sum(0)
-        kept = s if len(tiles) == 1 else None
+        if keep:
+            kept.append(s)
     loss = (row_sum.log() + column_sum.log()).mean() / 2 - positive.mean()
     if not wanted:
         return loss, torch.empty(0), torch.empty(0)
     by_row, by_column = 1 / row_sum, 1 / column_sum
     du, dv = torch.empty_like(u), torch.zeros_like(v)
-    for tile in tiles:
-        s = kept if kept is not None else torch.mm(scaled[tile], v.T).exp_()
-        s.mul_(by_row[tile, None] + by_column[None, :])
+    for number, tile in enumerate(tiles):
+        rows = tile.stop - tile.start
+        if keep:
+            s = kept[number]
+        else:
+            s = torch.mm(scaled[tile], v.T, out=scratch[0, :rows]).exp_()
+        s.mul_(torch.add(by_row[tile, None], by_column[None, :], out=scratch[1, :rows]))
         torch.mm(s, v, out=du[tile])
         dv.addmm_(s.T, u[tile])
     diagonal = (extra * (by_row + by_column) - 2)[:, None]
