@@ -167,10 +167,7 @@ def _both_ways(u: Tensor, v: Tensor, form: _Form, wanted: bool) -> tuple[Tensor,
     du, dv = torch.empty_like(u), torch.zeros_like(v)
     for number, tile in enumerate(tiles):
         rows = tile.stop - tile.start
-        if keep:
-            s = kept[number]
-        else:
-            s = torch.mm(scaled[tile], v.T, out=scratch[0, :rows]).exp_()
+        s = kept[number] if keep else torch.mm(scaled[tile], v.T, out=scratch[0, :rows]).exp_()
         s.mul_(torch.add(by_row[tile, None], by_column[None, :], out=scratch[1, :rows]))
         torch.mm(s, v, out=du[tile])
         dv.addmm_(s.T, u[tile])
