@@ -8,14 +8,14 @@ import pytest
 SOURCE = Path(__file__).parent.parent / "src" / "brgcl"
 
 # Part -> the parts it may import besides itself. A part is a file or folder right under brgcl.
-GROUND = {"errors", "config", "storage", "memory"}
+GROUND = {"errors", "config", "storage", "machine"}
 METHOD = GROUND | {"method", "progress"}
 PIECES = METHOD | {"data", "noise", "tasks", "model"}
 ARROWS = {
     "errors": set(),
     "config": {"errors"},
     "storage": {"errors"},
-    "memory": set(),
+    "machine": set(),
     "method": {"config", "errors"},
     "progress": {"method", "errors"},
     "noise": {"method", "config", "errors"},

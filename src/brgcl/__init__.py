@@ -7,6 +7,7 @@
 See the README for a tour, `docs/` for the method, `brgcl --help` for the command line.
 """
 
+from brgcl import machine as machine  # isort: skip  (first: it speaks before torch is loaded)
 from brgcl.config import BRGCLConfig as BRGCLConfig
 from brgcl.data import check_graph as check_graph
 from brgcl.data import from_networkx as from_networkx

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 from brgcl.config import BRGCLConfig, check_names
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
-from brgcl.memory import keep_freed_memory
+from brgcl.machine import keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder

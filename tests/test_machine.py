@@ -1,15 +1,16 @@
-"""Freed memory is kept for reuse."""
+"""What brgcl asks of the machine."""
 
+import os
 import subprocess
 import sys
 
 import pytest
 
-from brgcl.memory import keep_freed_memory
+from brgcl.machine import keep_freed_memory
 
 PROGRAM = """
 import resource, sys
-from brgcl.memory import keep_freed_memory
+from brgcl.machine import keep_freed_memory
 if sys.argv[1] == "keep":
     keep_freed_memory()
 import torch
@@ -35,3 +36,24 @@ def test_a_freed_tensor_costs_no_page_faults_again():
 
 def test_it_says_whether_it_could():
     assert keep_freed_memory() == sys.platform.startswith("linux")
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "PASSIVE"), ("ACTIVE", "ACTIVE")])
+def test_waiting_threads_sleep_unless_the_user_says_otherwise(given, expected):
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_WAIT_POLICY"}
+    if given is not None:
+        environment["OMP_WAIT_POLICY"] = given
+    program = """
+import sys
+sys.modules["torch"] = None  # importing it would raise: the policy must be set before
+try:
+    import brgcl
+except ImportError:
+    pass
+import os
+print(os.environ["OMP_WAIT_POLICY"])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], text=True, capture_output=True, check=True, env=environment
+    )
+    assert done.stdout.strip() == expected

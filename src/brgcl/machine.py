@@ -1,0 +1,33 @@
+"""What brgcl asks of the machine it runs on: threads that wait quietly, memory that is kept.
+
+Importing this module, before torch is loaded, lets OpenMP threads sleep while they wait for each
+other. By default they spin, and where other programs use the cores too, each of many short
+parallel loops then costs a time slice: training was several times slower on a busy machine. A
+value of OMP_WAIT_POLICY that is set already stays.
+"""
+
+import ctypes
+import os
+import sys
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # parameters of mallopt(3)
+
+
+def keep_freed_memory() -> bool:
+    """Let the process reuse freed memory; returns whether this system could be told so.
+
+    By default glibc takes a large tensor straight from the system and gives it back when it is
+    freed; the next one of the same size then costs a page fault for every 4 KB. Training makes
+    and frees the same large tensors all the time, and spent most of its time on that.
+
+    Holds for the whole process. Where the C library is not glibc nothing happens.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):
+        return False
+    return bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1))
