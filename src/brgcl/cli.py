@@ -1,23 +1,20 @@
 """The command line: arguments -> a library call -> text or files; no numerics here."""
 
-import contextlib
 import dataclasses
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from brgcl import __version__, options
 from brgcl.baselines import METHODS
-from brgcl.baselines.contract import Reporter
 from brgcl.benchmark.demo import DEMO_NOISE, demo_report, run_demo, summarize_demo
 from brgcl.benchmark.protocol import draw_trial
 from brgcl.benchmark.run import (
@@ -30,6 +27,7 @@ from brgcl.benchmark.run import (
 from brgcl.data import dataset_status
 from brgcl.errors import BrgclError
 from brgcl.options import open_graph, parse_noises, resolve_config
+from brgcl.progress import progress_bar
 from brgcl.report import write_report
 from brgcl.runs import name_classes, write_run
 from brgcl.storage import claim_folder
@@ -84,7 +82,7 @@ def demo(
     say(f"Generated graphs of 2,000 nodes, 7 classes, 20 labels a class; noise: {DEMO_NOISE}.")
     rows = []
     for number in range(seed, seed + seeds):
-        with progress(f"graph {number + 1 - seed} of {seeds}") as report:
+        with progress_bar(f"graph {number + 1 - seed} of {seeds}") as report:
             rows.append(run_demo(number, config=config, report=report))
     page = demo_report(rows)
     write_report(page, out / "report.html", version=__version__)
@@ -124,8 +122,8 @@ def embed(
     noise = parse_noises(None, attribute_noise, edge_noise)
     data = open_graph(graph, edges, features, labels, root, seed)
     trial = draw_trial(data, noise=noise, protocol="no-val", seed=seed)
-    with progress(method) as report:
-        fitted = fit_method(trial, method, chosen, seed, report(method))
+    with progress_bar(method) as report:
+        fitted = fit_method(trial, method, chosen, seed, report)
     metrics: dict[str, Any] = {
         "method": method,
         "dataset": data.name,
@@ -178,10 +176,8 @@ def classify(
         graphs.append(open_graph(graph, edges, features, labels, root, number))
         trials.append(draw_trial(graphs[-1], noise=noise, protocol=protocol, seed=number))
         classifier.seed = number
-        with progress(f"seed {number}") as report:
-            outcomes.append(
-                classify_trial(trials[-1], method, chosen, classifier, number, report(method))
-            )
+        with progress_bar(f"{method}, seed {number}") as report:
+            outcomes.append(classify_trial(trials[-1], method, chosen, classifier, number, report))
     metrics = {
         "method": method,
         "dataset": graphs[0].name,
@@ -235,8 +231,8 @@ def cluster(
     for number in range(seed, seed + seeds):
         graphs.append(open_graph(graph, edges, features, labels, root, number))
         trials.append(draw_trial(graphs[-1], noise=noise, seed=number))
-        with progress(f"seed {number}") as report:
-            outcomes.append(cluster_trial(trials[-1], method, chosen, k, number, report(method)))
+        with progress_bar(f"{method}, seed {number}") as report:
+            outcomes.append(cluster_trial(trials[-1], method, chosen, k, number, report))
     metrics = {
         "method": method,
         "dataset": graphs[0].name,
@@ -328,27 +324,6 @@ def each_message_once() -> Callable[[logging.LogRecord], bool]:
         return new
 
     return is_new
-
-
-@contextlib.contextmanager
-def progress(title: str) -> Iterator[Callable[[str], Reporter]]:
-    """Show a progress bar on stderr; what it yields makes a callback for each training."""
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[state]}"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=stderr, transient=True) as bar:
-        task = bar.add_task(title, total=None, state="")
-
-        def reporter(method: str) -> Reporter:
-            def report(done: int, total: int, state: str) -> None:
-                bar.update(
-                    task, description=f"{title}, {method}", completed=done, total=total, state=state
-                )
-
-            return report
-
-        yield reporter
 
 
 def finish(metrics: dict[str, Any], as_json: bool, out: Path | None, written: list[str]) -> None:

@@ -24,7 +24,7 @@ from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph, adjacency_from_edges
 from brgcl.method.train import Epoch, find_prototypes, make_encoder, train
-from brgcl.progress import training_progress
+from brgcl.progress import describe, progress_bar
 from brgcl.storage import replacing, write_json
 from brgcl.tasks.cluster import Clusters, kmeans
 
@@ -102,14 +102,14 @@ class BRGCL:
         self.preparation_ = learn_preparation(data.x, kind)
         graph = self._graph(data)
         generator = torch.Generator().manual_seed(config.seed)
-        with contextlib.ExitStack() as stack:
-            calls = [] if callback is None else [callback]
-            if progress:
-                calls.append(stack.enter_context(training_progress(config.epochs)))
+        shown = progress_bar("training") if progress else contextlib.nullcontext()
+        with shown as report:
 
             def after_epoch(epoch: Epoch) -> None:
-                for call in calls:
-                    call(epoch)
+                if report is not None:
+                    report(epoch.epoch, config.epochs, describe(epoch))
+                if callback is not None:
+                    callback(epoch)
 
             self.encoder_, self.history_ = train(graph, config, generator, after_epoch)
         self.encoder_.requires_grad_(False)

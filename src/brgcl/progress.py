@@ -1,4 +1,4 @@
-"""A progress bar for training, on stderr."""
+"""A progress bar for training, on stderr, where someone can see it."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -10,15 +10,14 @@ from brgcl.method.train import Epoch
 
 
 @contextlib.contextmanager
-def training_progress(total: int, title: str = "training") -> Iterator[Callable[[Epoch], None]]:
-    """Show epochs done, loss, number of prototypes and share of confident nodes.
+def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show how far a training is; nothing is printed where stderr is a file.
 
     Args:
-        total: Number of epochs.
         title: Text before the bar.
 
     Yields:
-        A callback for `BRGCL.fit`.
+        A function to call with the epochs done, the epochs in all, and a few words.
     """
     columns = (
         TextColumn("{task.description}"),
@@ -27,9 +26,15 @@ def training_progress(total: int, title: str = "training") -> Iterator[Callable[
         TextColumn("{task.fields[state]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title, total=total, state="")
-        yield lambda epoch: progress.update(task, completed=epoch.epoch, state=describe(epoch))
+    console = Console(stderr=True)
+    hidden = not console.is_terminal and not console.is_jupyter
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task(title, total=None, state="")
+
+        def report(done: int, total: int, state: str) -> None:
+            bar.update(task, completed=done, total=total, state=state)
+
+        yield report
 
 
 def describe(epoch: Epoch) -> str:

@@ -4,7 +4,6 @@ The noise is fixed: 30 % of the training labels wrong (symmetric), 20 % of the a
 taken from other nodes, 10 % spurious edges.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
@@ -68,7 +67,7 @@ def run_demo(
     seed: int,
     *,
     config: BRGCLConfig | None = None,
-    report: Callable[[str], Reporter] | None = None,
+    report: Reporter | None = None,
 ) -> DemoRow:
     """Generate a graph, make it noisy, run both methods and look for wrong labels.
 
@@ -77,17 +76,13 @@ def run_demo(
     Args:
         seed: Seed of everything.
         config: Settings of BRGCL.
-        report: Makes a progress callback for a title.
+        report: Called as training goes on.
     """
     data = load_dataset("demo", seed=seed)
     trial = draw_trial(data, noise=DEMO_NOISE, protocol="no-val", seed=seed)
     config = config or BRGCLConfig()
-    ours = classify_trial(
-        trial, "brgcl", config, seed=seed, report=None if report is None else report("brgcl")
-    )
-    gcn = classify_trial(
-        trial, "gcn", GCNConfig(), seed=seed, report=None if report is None else report("gcn")
-    )
+    ours = classify_trial(trial, "brgcl", config, seed=seed, report=report)
+    gcn = classify_trial(trial, "gcn", GCNConfig(), seed=seed, report=report)
     model: BRGCL = ours.fitted.model
     given = trial.labels.train
     errors = find_label_errors(ours.fitted.representations, given, graph=trial.graph, seed=seed)
@@ -134,7 +129,7 @@ def summarize_demo(rows: list[DemoRow]) -> dict[str, Any]:
     }
 
 
-COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec.", "recall")
+COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec", "rec")
 
 
 def demo_report(rows: list[DemoRow]) -> Report:
