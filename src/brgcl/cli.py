@@ -24,8 +24,9 @@ from brgcl.benchmark.run import (
     summarize_classification,
     summarize_clustering,
 )
+from brgcl.benchmark.speed import cases_here, check_case, machine, measure
 from brgcl.data import dataset_status
-from brgcl.errors import BrgclError
+from brgcl.errors import BrgclError, InputError, unknown_name
 from brgcl.options import open_graph, parse_noises, resolve_config
 from brgcl.progress import progress_bar
 from brgcl.report import write_report
@@ -40,6 +41,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
 stderr = Console(stderr=True, markup=False)  # names and paths may contain brackets
 stdout = Console(markup=False)
 
@@ -302,6 +305,60 @@ def methods(json_: options.Json = False) -> None:
         for entry in found
     ]
     show_table("Methods", ["name", "kind", "labels", "oracle", "cost", "citation"], rows)
+
+
+@bench.command()
+def speed(
+    cases: Annotated[
+        str | None, typer.Option(help="Some cases only, by name, separated by commas.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="exact or sampled; default: both.")] = None,
+    objective: Annotated[str, typer.Option(help="exp or abs.")] = "exp",
+    repeats: Annotated[int, typer.Option(min=1, help="Epochs and calls to take medians of.")] = 5,
+    json_: options.Json = False,
+) -> None:
+    """Time an epoch against its bare kernels, GRACE and dense similarities."""
+    chosen = cases.split(",") if cases else None
+    for name in chosen or []:
+        check_case(name)
+    if objective not in ("exp", "abs"):
+        raise unknown_name("objective", objective, ("exp", "abs"))
+    if mode not in (None, "exact", "sampled"):
+        raise unknown_name("mode", mode, ("exact", "sampled"))
+    wanted = [
+        (name, kind)
+        for name, kind in cases_here()
+        if (chosen is None or name in chosen) and mode in (None, kind)
+    ]
+    if not wanted:
+        raise InputError(
+            "none of these cases can be run here; brgcl datasets shows what is on disk"
+        )
+    found = []
+    for number, (name, kind) in enumerate(wanted, start=1):
+        say(f"{number} of {len(wanted)}: {name}, {kind}, {objective}")
+        found.append(measure(name, kind, objective, repeats=repeats))
+    if json_:
+        print_json({"cases": found, "machine": machine()})
+        return
+    columns = ("case", "mode", "nodes", "s/epoch", "kernels", "ratio", "x GRACE", "x dense", "MB")
+    rows = [
+        [c["case"], c["mode"], f"{c['num_nodes']:,}", *(
+            "-" if c[name] is None else f"{c[name]:.3g}"
+            for name in ("seconds_per_epoch", "kernel_seconds", "ratio_to_kernels",
+                         "speedup_over_grace", "speedup_over_dense", "peak_mb")
+        )]
+        for c in found
+    ]  # fmt: skip
+    show_table(f"Speed, {objective}", columns, rows)
+    for c in found:
+        stages = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in c["stages"].items())
+        stdout.print(f"{c['case']}, {c['mode']}: {stages}", highlight=False)
+        for name, reason in c["reasons"].items():
+            stdout.print(f"  {name} was skipped: {reason}", highlight=False)
+        for k in c["kernels"]:
+            line = f"  {k['count']} x {k['name']}  {k['shape']}  {1e3 * k['seconds']:.1f} ms"
+            stdout.print(line, highlight=False)
 
 
 @app.command()

@@ -1,0 +1,239 @@
+"""How fast an epoch is: against its bare kernels, against GRACE and against dense similarities.
+
+All figures of a case are taken in one process, one after the other, and the medians compared:
+seconds alone mean little on a machine that does other things too.
+"""
+
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch_geometric.data import Data
+
+from brgcl.benchmark.kernels import epoch_kernels, median_seconds, sizes_of, time_kernels
+from brgcl.benchmark.reference import GraceEpoch, dense_node_loss
+from brgcl.config import BRGCLConfig
+from brgcl.data import available, load_dataset, make_graph
+from brgcl.errors import InputError, unknown_name
+from brgcl.machine import keep_freed_memory
+from brgcl.method.attributes import learn_preparation
+from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.node_loss import node_loss
+from brgcl.method.prototypes import prototype_loss
+from brgcl.method.train import (
+    contrast_views,
+    find_prototypes,
+    make_encoder,
+    representation_loss,
+    train,
+)
+from brgcl.method.views import two_views
+
+PUBLIC = ("cora", "citeseer", "pubmed", "coauthor-cs")
+GENERATED = {"20k": 20_000, "40k": 40_000, "80k": 80_000, "160k": 160_000, "320k": 320_000}
+EXACT_UP_TO = 20_000  # nodes; beyond, an exact epoch takes minutes
+MEMORY_FOR_REFERENCES = 14e9  # bytes; a dense reference that needs more is skipped
+
+
+def measure(case: str, mode: str, objective: str = "exp", *, repeats: int = 5) -> dict[str, Any]:
+    """Measure one case.
+
+    Args:
+        case: A public graph or a size from `GENERATED`.
+        mode: "exact" or "sampled".
+        objective: "exp" or "abs".
+        repeats: Epochs and calls of which the median is taken.
+
+    Returns:
+        The figures; one that was not taken is None, with the reason under `reasons`.
+    """
+    keep_freed_memory()
+    graph, config = _prepared(case, mode, objective)
+    sizes = sizes_of(graph, config)
+    generator = torch.Generator().manual_seed(0)
+    views = two_views(graph, config.views, generator)
+    seconds: list[float] = []
+    settle = 3  # epochs before the first that counts
+    train(
+        graph,
+        config.replace(epochs=settle + repeats),
+        generator,
+        lambda epoch: seconds.append(epoch.seconds),
+    )
+    epoch = sorted(seconds[settle:])[repeats // 2]
+    kernels = time_kernels(graph, views, sizes, repeats=repeats)
+    total = sum(kernels.values())
+    result: dict[str, Any] = {
+        "case": case,
+        "mode": mode,
+        "objective": objective,
+        "num_nodes": sizes.N,
+        "seconds_per_epoch": epoch,
+        "kernel_seconds": total,
+        "ratio_to_kernels": epoch / total,
+        "stages": stage_seconds(graph, config, repeats=repeats),
+        "kernels": [
+            {"name": k.name, "shape": k.shape, "count": k.count, "seconds": kernels[k.name]}
+            for k in epoch_kernels(sizes)
+        ],
+        "reasons": {},
+    }
+    result |= _references(graph, config, epoch, result["reasons"], repeats)
+    result["peak_mb"] = peak_memory(case, mode, objective)
+    return result
+
+
+def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[str, float]:
+    """Break an epoch after the warm-up down by stage; medians."""
+    generator = torch.Generator().manual_seed(0)
+    encoder = make_encoder(graph.x.shape[1], config, generator)
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=config.lr)
+    taken: dict[str, list[float]] = {}
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        taken.setdefault(name, []).append(time.perf_counter() - start)
+
+    centers = None
+    for _ in range(repeats + 1):
+        with stage("views"):
+            views = two_views(graph, config.views, generator)
+        with stage("encode views and node loss"):
+            node = contrast_views(encoder, graph, views, config, generator)
+        with stage("encode graph"):
+            h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
+        with stage("cluster, propagate, prototypes"):
+            found = find_prototypes(
+                h.detach(), graph, 0.9, config, centers, max_rounds=config.cluster_rounds
+            )
+            centers = found.clusters.centers
+        with stage("prototype loss"):
+            proto = prototype_loss(h, found.clusters.assignment, found.prototypes, config.proto_tau)
+        with stage("backward"):
+            optimizer.zero_grad(set_to_none=True)
+            loss = representation_loss(node, proto, config.node_weight, 0.3)
+            loss.backward()  # type: ignore[no-untyped-call]
+        with stage("step"):
+            optimizer.step()
+    return {name: sorted(times[1:])[repeats // 2] for name, times in taken.items()}
+
+
+def peak_memory(case: str, mode: str, objective: str) -> float | None:
+    """Peak resident memory of a fresh process that trains three epochs, in megabytes."""
+    program = "from brgcl.benchmark.speed import train_and_tell; train_and_tell()"
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, case, mode, objective],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return float(done.stdout) if done.returncode == 0 else None
+
+
+def train_and_tell() -> None:
+    """Train three epochs and write the peak memory to stdout; runs in a process of its own."""
+    keep_freed_memory()
+    graph, config = _prepared(*sys.argv[1:4])
+    train(graph, config.replace(epochs=3), torch.Generator().manual_seed(0))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sys.stdout.write(str(peak / 1024 if sys.platform != "darwin" else peak / 2**20))
+
+
+def machine() -> dict[str, Any]:
+    """Describe the machine on which figures were taken."""
+    return {
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "torch": str(torch.__version__),
+        "python": platform.python_version(),
+    }
+
+
+def cases_here() -> list[tuple[str, str]]:
+    """List the cases and modes that can be run: public graphs on disk, and generated ones."""
+    names = [name for name in PUBLIC if available(name)]
+    found = [(name, mode) for name in names for mode in ("exact", "sampled")]
+    for name, nodes in GENERATED.items():
+        found += [(name, "exact")] if nodes <= EXACT_UP_TO else []
+        found.append((name, "sampled"))
+    return found
+
+
+def check_case(name: str) -> None:
+    """Raise an error that suggests a name unless there is such a case."""
+    if name not in PUBLIC and name not in GENERATED:
+        raise unknown_name("case", name, [*PUBLIC, *GENERATED])
+
+
+def _prepared(case: str, mode: str, objective: str) -> tuple[Graph, BRGCLConfig]:
+    if mode not in ("exact", "sampled"):
+        raise InputError(f"mode must be exact or sampled, got {mode!r}")
+    config = BRGCLConfig(
+        node_objective=objective,  # type: ignore[arg-type]
+        num_negatives=None if mode == "exact" else 256,
+        warmup_epochs=0,
+    )
+    data = _graph(case)
+    x = learn_preparation(data.x).apply(data.x)
+    return Graph(x, adjacency_from_edges(data.edge_index, x.shape[0])), config
+
+
+def _graph(case: str) -> Data:
+    check_case(case)
+    if case in GENERATED:
+        return make_graph(GENERATED[case], avg_degree=20, num_features=128)
+    return load_dataset(case)
+
+
+def _references(
+    graph: Graph, config: BRGCLConfig, epoch: float, reasons: dict[str, str], repeats: int
+) -> dict[str, float | None]:
+    """Time an epoch of GRACE and our loss on dense similarities, where they fit."""
+    N, F_ = graph.x.shape
+    found: dict[str, float | None] = dict.fromkeys(
+        ("grace_seconds", "speedup_over_grace", "dense_seconds", "speedup_over_dense", "dense_gap")
+    )
+    needed = {"grace": 4.0 * (8 * N * N + 3 * N * F_), "dense": 4.0 * 5 * N * N}
+    generator = torch.Generator().manual_seed(0)
+    once = repeats if N < 10_000 else 1
+    for name, size in needed.items():
+        if size > MEMORY_FOR_REFERENCES:
+            reasons[name] = f"needs about {size / 1e9:.0f} GB"
+    if "grace" not in reasons:
+        grace = GraceEpoch(graph, config)
+        taken = median_seconds(
+            lambda: grace(two_views(graph, config.views, generator)), max(1, once)
+        )
+        found |= {"grace_seconds": taken, "speedup_over_grace": taken / epoch}
+    if "dense" not in reasons:
+        h = [torch.randn(N, config.dim, generator=generator).requires_grad_() for _ in range(2)]
+        objective = "abs" if config.node_objective == "abs" else "exp"
+
+        def dense() -> float:
+            loss = dense_node_loss(*h, objective=objective, tau=config.tau)
+            loss.backward()  # type: ignore[no-untyped-call]
+            return loss.item()
+
+        def tiled() -> float:
+            loss = node_loss(*h, objective=objective, tau=config.tau)  # type: ignore[arg-type]
+            loss.backward()  # type: ignore[no-untyped-call]
+            return loss.item()
+
+        taken, ours = median_seconds(dense, once), median_seconds(tiled, once)
+        found |= {
+            "dense_seconds": taken,
+            "speedup_over_dense": taken / ours,
+            "dense_gap": abs(dense() - tiled()),
+        }
+    return found

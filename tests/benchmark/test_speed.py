@@ -1,0 +1,124 @@
+"""The list of bare kernels, the dense references, and the measurement of a small case."""
+
+import dataclasses
+import json
+import sys
+
+import pytest
+import torch
+
+from brgcl import cli
+from brgcl.benchmark import speed
+from brgcl.benchmark.kernels import Sizes, epoch_kernels, sizes_of, time_kernels
+from brgcl.benchmark.reference import dense_node_loss
+from brgcl.config import BRGCLConfig
+from brgcl.method.node_loss import node_loss
+from brgcl.method.views import two_views
+
+CORA = Sizes(N=2708, F=1433, x=49216, a=13264, h=512, D=256, m=2708, objective="exp", exact=True,
+             kept=True)  # fmt: skip
+LOSS = ("U V'", "S V", "S' U", "exp")
+
+
+def counts(sizes):
+    return {kernel.name: kernel.count for kernel in epoch_kernels(sizes)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"objective": "abs"}, (1, 1, 1, 0)),  # three products
+        ({"kept": False}, (2, 1, 1, 2)),  # four, and an exp per pass
+        ({}, (1, 1, 1, 1)),  # three where tiles are kept
+        ({"exact": False, "kept": False, "m": 256}, (2, 2, 2, 2)),  # each direction by itself
+        ({"exact": False, "kept": False, "m": 256, "objective": "abs"}, (1, 1, 1, 0)),
+    ],
+    ids=["abs", "exp", "exp, kept", "exp, sampled", "abs, sampled"],
+)
+def test_products_of_the_node_loss(changes, expected):
+    found = counts(dataclasses.replace(CORA, **changes))
+    assert tuple(found.get(name, 0) for name in LOSS) == expected
+
+
+def test_three_encoder_passes_forward_and_backward():
+    found = counts(CORA)
+    assert {name: found[name] for name in ("X W0", "X' G", "H W1", "G W1'", "H' G")} == {
+        "X W0": 3, "X' G": 3, "H W1": 3, "G W1'": 3, "H' G": 3
+    }  # fmt: skip
+    assert (found["A H"], found["A Z"], found["Adam"]) == (6, 6, 1)
+
+
+def test_operations_by_hand():
+    flops = {kernel.name: kernel.flops for kernel in epoch_kernels(CORA)}
+    assert flops["U V'"] == 2 * 2708 * 2708 * 256
+    assert flops["X W0"] == 2 * 49216 * 512
+    assert flops["A Z"] == 2 * 13264 * 256
+    assert flops["H W1"] == 2 * 2708 * 512 * 256
+
+
+def test_sizes_are_read_off_the_graph(monkeypatch):
+    monkeypatch.setitem(speed.GENERATED, "20k", 300)
+    graph, config = speed._prepared("20k", "sampled", "exp")
+    sizes = sizes_of(graph, config)
+    assert (sizes.N, sizes.F, sizes.h, sizes.D, sizes.m) == (300, 128, 512, 256, 256)
+    assert not sizes.exact
+    exact = sizes_of(graph, BRGCLConfig(num_negatives=None))
+    assert (exact.m, exact.exact, exact.kept) == (300, True, True)
+
+
+@pytest.mark.parametrize("objective", ["exp", "abs"])
+def test_the_dense_reference_is_the_same_loss(objective):
+    generator = torch.Generator().manual_seed(0)
+    h1, h2 = (torch.randn(50, 8, generator=generator, dtype=torch.float64) for _ in range(2))
+    dense = dense_node_loss(h1, h2, objective=objective, tau=0.4)
+    torch.testing.assert_close(dense, node_loss(h1, h2, objective=objective, tau=0.4))
+
+
+def test_a_case_is_measured_and_printed_as_json(monkeypatch, capsys):
+    monkeypatch.setattr(speed, "GENERATED", {"20k": 300})
+    monkeypatch.setattr(speed, "peak_memory", lambda *case: 123.0)
+    monkeypatch.setattr(
+        sys, "argv", ["brgcl", "bench", "speed", "--cases", "20k", "--repeats", "1", "--json"]
+    )
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(case["case"], case["mode"]) for case in found["cases"]] == [
+        ("20k", "exact"), ("20k", "sampled")
+    ]  # fmt: skip
+    for case in found["cases"]:
+        assert case["num_nodes"] == 300
+        assert case["ratio_to_kernels"] == pytest.approx(
+            case["seconds_per_epoch"] / case["kernel_seconds"]
+        )
+        assert case["kernel_seconds"] == pytest.approx(
+            sum(kernel["seconds"] for kernel in case["kernels"])
+        )
+        assert min(case["stages"].values()) > 0
+        assert case["speedup_over_grace"] > 0
+        assert case["dense_gap"] < 1e-4
+        assert case["peak_mb"] == 123.0
+    assert found["machine"]["torch"] == str(torch.__version__)
+
+
+def test_a_reference_that_does_not_fit_is_skipped_with_the_reason(monkeypatch):
+    monkeypatch.setitem(speed.GENERATED, "20k", 300)
+    monkeypatch.setattr(speed, "MEMORY_FOR_REFERENCES", 1e3)
+    monkeypatch.setattr(speed, "peak_memory", lambda *case: None)
+    found = speed.measure("20k", "sampled", repeats=1)
+    assert found["grace_seconds"] is None
+    assert found["dense_seconds"] is None
+    assert set(found["reasons"]) == {"grace", "dense"}
+
+
+def test_each_operator_is_counted_once(monkeypatch):
+    """Six products with an adjacency are timed as two goes over the three operators."""
+    monkeypatch.setitem(speed.GENERATED, "20k", 300)
+    monkeypatch.setattr("brgcl.benchmark.kernels.median_seconds", lambda call, repeats: 1.0)
+    graph, config = speed._prepared("20k", "sampled", "exp")
+    views = two_views(graph, config.views, torch.Generator().manual_seed(0))
+    found = time_kernels(graph, views, sizes_of(graph, config), repeats=1)
+    assert found["A H"] == found["A Z"] == 2.0
+    assert found["X W0"] == 3.0
+    assert found["U V'"] == 2.0
