@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import subprocess
 import sys
 
 import pytest
@@ -122,3 +123,20 @@ def test_each_operator_is_counted_once(monkeypatch):
     assert found["A H"] == found["A Z"] == 2.0
     assert found["X W0"] == 3.0
     assert found["U V'"] == 2.0
+
+
+def test_peak_memory_is_that_of_the_new_process_alone(monkeypatch):
+    ballast = torch.ones(200_000_000)  # 800 MB here, none of it there
+    peak = speed._own_peak()
+    assert peak > 800
+    monkeypatch.setenv("BRGCL_DATA", "")
+    child = subprocess.run(
+        [sys.executable, "-c", "from brgcl.benchmark.speed import _own_peak; print(_own_peak())"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert 50 < float(child.stdout) < peak - 300
+    assert len(ballast) == 200_000_000
+
+
+def test_a_wrong_case_has_no_peak():
+    assert speed.peak_memory("nowhere", "exact", "exp") is None
