@@ -1,8 +1,9 @@
 """Real graphs for tests that are marked `data`, and one thread for all."""
 
+import logging
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
@@ -20,6 +21,15 @@ ABSENT = "are not on disk; set BRGCL_DATA to their folder"
 # On graphs this small threads only wait for each other, above all where the cores are busy.
 torch.set_num_threads(1)
 threadpool_limits(limits=1)
+
+
+@pytest.fixture(autouse=True)
+def logger_as_before() -> Iterator[None]:
+    """`brgcl.cli.main` takes the logger over; other tests want it back."""
+    logger = logging.getLogger("brgcl")
+    before = logger.handlers, logger.level, logger.propagate
+    yield
+    logger.handlers, logger.level, logger.propagate = before
 
 
 @pytest.fixture(scope="session")

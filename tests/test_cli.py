@@ -3,7 +3,6 @@
 import contextlib
 import io
 import json
-import logging
 import subprocess
 import sys
 
@@ -23,15 +22,6 @@ TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
 QUICK = [part for text in TINY for part in ("--set", text)]
 CLASSES = ["<script>alert(1)</script>", "red & blue", "zoo"]
 COMMANDS = sorted(typer.main.get_command(cli.app).commands)
-
-
-@pytest.fixture(autouse=True)
-def logger_as_before():
-    """`main` takes the logger over; other tests want it back."""
-    logger = logging.getLogger("brgcl")
-    before = logger.handlers, logger.level, logger.propagate
-    yield
-    logger.handlers, logger.level, logger.propagate = before
 
 
 @pytest.fixture

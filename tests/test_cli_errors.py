@@ -1,7 +1,6 @@
 """Wrong input at the command line: exit code 2, one line that helps, and nothing written."""
 
 import gzip
-import logging
 import subprocess
 import sys
 
@@ -17,15 +16,6 @@ LABELS = "id,kind\na,x\nb,x\nc,y\nd,y\n"
 QUICK = ["--set", "epochs=1", "--set", "hidden=4", "--set", "dim=2"]
 OWN = ["--edges", "e.csv", "--features", "x.csv", "--labels", "y.csv"]
 NPY = ["--edges", "e.csv", "--features", "x.npy"]
-
-
-@pytest.fixture(autouse=True)
-def logger_as_before():
-    """`main` takes the logger over; other tests want it back."""
-    logger = logging.getLogger("brgcl")
-    before = logger.handlers, logger.level, logger.propagate
-    yield
-    logger.handlers, logger.level, logger.propagate = before
 
 
 @pytest.fixture
