@@ -16,7 +16,8 @@ if sys.argv[1] == "keep":
 import torch
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-torch.ones(10_000_000)
+for _ in range(10):
+    torch.ones(10_000_000)  # until the heap has its size
 before = faults()
 for _ in range(10):
     torch.ones(10_000_000)  # 40 MB each, freed at once
