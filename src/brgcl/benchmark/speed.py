@@ -34,6 +34,7 @@ from brgcl.method.train import (
     find_prototypes,
     make_encoder,
     representation_loss,
+    resolve_proto_weight,
     train,
 )
 from brgcl.method.views import two_views
@@ -97,6 +98,7 @@ def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[st
     generator = torch.Generator().manual_seed(0)
     encoder = make_encoder(graph.x.shape[1], config, generator)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=config.lr)
+    proto_weight = resolve_proto_weight(config, graph.x.shape[0])
     taken: dict[str, list[float]] = {}
 
     @contextmanager
@@ -122,7 +124,7 @@ def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[st
             proto = prototype_loss(h, found.clusters.assignment, found.prototypes, config.proto_tau)
         with stage("backward"):
             optimizer.zero_grad(set_to_none=True)
-            loss = representation_loss(node, proto, config.node_weight, 0.3)
+            loss = representation_loss(node, proto, config.node_weight, proto_weight)
             loss.backward()  # type: ignore[no-untyped-call]
         with stage("step"):
             optimizer.step()

@@ -68,7 +68,7 @@ def train(
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
     )
-    proto_weight = 1 / graph.x.shape[0] if config.proto_weight == "1/N" else config.proto_weight
+    proto_weight = resolve_proto_weight(config, graph.x.shape[0])
     history: list[Epoch] = []
     centers: Tensor | None = None
     best, stale = float("inf"), 0
@@ -205,6 +205,11 @@ def representation_loss(
     """Sum the node contrast and the contrast to prototypes, Eq. (8)."""
     loss = node_weight * node
     return loss if proto is None else loss + proto_weight * proto
+
+
+def resolve_proto_weight(config: BRGCLConfig, num_nodes: int) -> float:
+    """Resolve the setting "1/N": the balance of the paper's sum over nodes and mean over nodes."""
+    return 1 / num_nodes if config.proto_weight == "1/N" else config.proto_weight
 
 
 def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
