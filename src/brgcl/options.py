@@ -117,14 +117,12 @@ def resolve_config(
     if method not in METHODS:
         raise unknown_name("method", method, METHODS, hint="brgcl methods lists all")
     cls = METHODS[method].Config
-    if cls is BRGCLConfig:
-        base: Any = BRGCLConfig.preset(
-            preset, dataset=dataset if preset == "paper-literal" else None
-        )
-    elif preset != "default":
-        raise InputError(f"presets belong to brgcl; {method} has settings (--set) only")
+    if preset == "default":
+        base = METHODS[method].config(dataset)
+    elif method == "brgcl":
+        base = BRGCLConfig.preset(preset, dataset=dataset if preset == "paper-literal" else None)
     else:
-        base = cls()
+        raise InputError(f"presets belong to brgcl; {method} has settings (--set) only")
     changes: dict[str, Any] = {}
     if file is not None:
         changes |= read_toml(file)

@@ -30,7 +30,7 @@ every_method = pytest.mark.parametrize("name", METHODS)
 
 
 def config_of(name):
-    return dataclasses.replace(METHODS[name].Config(), **FAST[name])
+    return METHODS[name].config(**FAST[name])
 
 
 def small_graph(seed=0, **changes) -> Data:

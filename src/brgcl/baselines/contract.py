@@ -1,7 +1,7 @@
 """What every method takes and gives back."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import torch
@@ -68,6 +68,8 @@ class Method:
         uses_labels: Whether training reads labels.
         oracle: What it must be told that users do not know; empty for most.
         cost: How time and memory grow.
+        presets: Settings that differ from those of `Config`, by data set; those under "default"
+            hold for every graph.
     """
 
     fit: Fit
@@ -77,3 +79,9 @@ class Method:
     uses_labels: bool
     oracle: str
     cost: str
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def config(self, dataset: str | None = None, **changes: Any) -> Any:
+        """Return the settings for a data set, or for any other graph."""
+        known = self.presets.get("default", {}), self.presets.get(dataset or "", {})
+        return self.Config(**{**known[0], **known[1], **changes})
