@@ -159,6 +159,20 @@ def test_the_settings_of_a_method_are_as_stated(name):
     assert shown(found) == shown({field.name: field.default for field in fields})
 
 
+PRESETS = [
+    (name, dataset, changes)
+    for name, method in METHODS.items()
+    for dataset, changes in method.presets.items()
+    if method.Config != BRGCLConfig
+]
+
+
+@pytest.mark.parametrize(("name", "dataset", "changes"), PRESETS)
+def test_the_presets_of_a_method_are_as_stated(name, dataset, changes):
+    settings = ", ".join(f"{key}={value!r}" for key, value in changes.items())
+    assert f"- `{dataset}`: `{settings}`" in section(read("methods.md"), f"## {name}")
+
+
 # Benchmark
 
 
