@@ -7,12 +7,7 @@ from torch_geometric.data import Data
 import brgcl.tasks.classify
 from brgcl.errors import InputError, NotFitted
 from brgcl.method.graph import adjacency_from_edges
-from brgcl.tasks.classify import (
-    NodeClassifier,
-    out_of_fold_probabilities,
-    soft_targets,
-    stratified_folds,
-)
+from brgcl.tasks.classify import NodeClassifier, out_of_fold_probabilities, soft_targets
 
 RULES = ("centroid", "logistic", "mlp")
 
@@ -381,16 +376,6 @@ def test_a_rare_class_never_vanishes_from_what_is_learned(rule):
     y = torch.tensor([0] * 300 + [1] * 3)
     proba, _ = out_of_fold_probabilities(z, y, rule=rule)
     assert float(proba[300:, 1].min()) > 0
-
-
-def test_folds_are_stratified_and_disjoint():
-    y = torch.tensor([0] * 10 + [1] * 20 + [-1] * 5)
-    folds = stratified_folds(y, seed=0)
-    assert [torch.bincount(y[fold]).tolist() for fold in folds] == [[2, 4]] * 5
-    assert torch.cat(folds).sort().values.tolist() == list(range(30))
-    again, other = stratified_folds(y, seed=0), stratified_folds(y, seed=1)
-    assert all(torch.equal(a, b) for a, b in zip(folds, again, strict=True))
-    assert not all(torch.equal(a, b) for a, b in zip(folds, other, strict=True))
 
 
 # Wrong input

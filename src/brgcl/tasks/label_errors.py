@@ -13,12 +13,8 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.tasks.classify import (
-    Rule,
-    check_labels,
-    class_name,
-    out_of_fold_probabilities,
-)
+from brgcl.tasks.checks import check_labels, class_name
+from brgcl.tasks.classify import Rule, out_of_fold_probabilities
 
 
 def find_label_errors(
