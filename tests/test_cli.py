@@ -162,6 +162,12 @@ def test_classify_prints_the_promised_keys(run, small):
     assert found["rules"] == ["centroid", "centroid"]
 
 
+def test_classify_by_the_linear_probe(run, small):
+    code, out, _ = run("classify", "cora", *QUICK, "--rule", "probe", "--json")
+    assert code == 0
+    assert json.loads(out)["rules"] == ["probe"]
+
+
 def test_classify_with_a_supervised_method(run, small):
     code, out, _ = run("classify", "cora", "--method", "gcn", "--set", "epochs=3", "--json")
     assert code == 0

@@ -14,6 +14,7 @@ from brgcl.config import BRGCLConfig
 from brgcl.data import DATASETS, load_dataset, read_graph
 from brgcl.errors import InputError, unknown_name
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
+from brgcl.tasks.classify import RULES
 
 GRAPH, HOW, NOISE, OUT = "Graph", "Method", "Noise and protocol", "Output"
 
@@ -76,9 +77,7 @@ Overwrite = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.", rich_help_panel=OUT)]
 ClassifierRule = Annotated[
     str,
-    typer.Option(
-        "--rule", help="Classifier: auto, centroid, logistic, logistic+, mlp.", rich_help_panel=HOW
-    ),
+    typer.Option("--rule", help=f"Classifier: {', '.join(RULES)}.", rich_help_panel=HOW),
 ]
 Targets = Annotated[
     str,

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from sklearn.linear_model import LogisticRegression
 from torch_geometric.data import Data
 
 import brgcl.tasks.classify
@@ -9,7 +10,7 @@ from brgcl.errors import InputError, NotFitted
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.tasks.classify import NodeClassifier, out_of_fold_probabilities, soft_targets
 
-RULES = ("centroid", "logistic", "mlp")
+RULES = ("centroid", "logistic", "mlp", "probe")
 
 
 def path_graph(num_nodes: int) -> Data:
@@ -133,6 +134,43 @@ def test_the_seed_is_that_of_the_perceptron():
     z, y = blobs(spread=0.6)
     one, two = (quick("mlp", seed=seed).fit(z, y).predict_proba(z) for seed in (0, 1))
     assert not torch.equal(one, two)
+
+
+# The linear probe
+
+
+def uneven(seed=0):
+    """Two classes of 3 to 1 in ten dimensions, a fifth of the first third's labels wrong."""
+    rng = torch.Generator().manual_seed(seed)
+    y = (torch.arange(120) % 4 == 0).long()
+    z = torch.randn(120, 10, generator=rng)
+    z[:, 0] += 3.0 * y
+    train, validation, _ = parts(y)
+    wrong = torch.arange(120) % 15 == 0
+    return z, torch.where(wrong & (train >= 0), 1 - y, train), validation
+
+
+def test_the_probe_takes_the_penalty_that_validation_labels_like_best():
+    z, train, validation = uneven()
+    unit = F.normalize(z, dim=1).numpy()
+    scores, found = [], []
+    for power in range(10, -11, -1):
+        model = LogisticRegression(C=2.0**-power, max_iter=500)
+        model.fit(unit[train >= 0], train[train >= 0])
+        found.append(torch.from_numpy(model.predict_proba(unit)).float())
+        scores.append(float((found[-1].argmax(1) == validation)[validation >= 0].float().mean()))
+    best = scores.index(max(scores))  # of equals the strongest penalty
+    assert scores[0] < max(scores) > scores[-1]  # neither end of the range
+    assert scores.count(max(scores)) > 1
+    classifier = quick("probe").fit(z, train, validation=validation)
+    assert torch.allclose(classifier.predict_proba(z), found[best], atol=1e-5)
+    assert (classifier.rule_, classifier.scores_) == ("probe", {})
+
+
+def test_without_validation_labels_the_probe_has_a_penalty_of_one():
+    z, train, _ = uneven()
+    one, other = (quick(rule).fit(z, train).predict_proba(z) for rule in ("probe", "logistic"))
+    assert torch.equal(one, other)
 
 
 # Soft labels
@@ -269,7 +307,7 @@ def test_auto_takes_the_rule_that_agrees_best_with_validation_labels():
     train, validation, test = parts(y)
     classifier = quick().fit(z, train, validation=validation)
     assert list(classifier.scores_) == ["centroid", "logistic", "logistic+", "mlp"]
-    for rule in RULES:
+    for rule in classifier.scores_:
         alone = quick(rule).fit(z, train, validation=validation).predict(z)
         agreement = (alone == validation)[validation >= 0].float().mean()
         assert classifier.scores_[rule] == pytest.approx(float(agreement))

@@ -11,11 +11,16 @@ Four named classifiers, from the most cautious to the most flexible:
 centroid unless another one agrees better with the given labels in cross-validation, by more than
 one standard error of the difference: agreement with wrong labels is no virtue. Labels used to
 choose are never fitted.
+
+A fifth, never taken by "auto", is the linear probe by which representations are compared in the
+literature:
+
+    probe      logistic regression, its penalty one of 21 that validation labels choose
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -31,10 +36,11 @@ from brgcl.method.sparse import Matrix
 from brgcl.tasks.checks import check_labels, check_representations, transition_of
 from brgcl.tasks.folds import folds_of_few, stratified_folds
 
-Rule = Literal["auto", "centroid", "logistic", "logistic+", "mlp"]
-RULES = ("auto", "centroid", "logistic", "logistic+", "mlp")
+Rule = Literal["auto", "centroid", "logistic", "logistic+", "mlp", "probe"]
+RULES = get_args(Rule)
 SoftLabels = Literal["normalize", "softmax", "hard"]
 FIXED_RULE: Literal["centroid"] = "centroid"  # where there are too few labels to choose by
+PROBE_PENALTIES = tuple(2.0**power for power in range(10, -11, -1))  # the most cautious first
 CENTROID_TEMPERATURE = 0.1  # turns cosines into probabilities; does not change the prediction
 
 
@@ -64,7 +70,8 @@ class NodeClassifier:
     """Predict the classes of nodes from representations and partly wrong labels.
 
     Args:
-        rule: "centroid", "logistic", "logistic+", "mlp", or "auto" to choose among them.
+        rule: "centroid", "logistic", "logistic+", "mlp", or "auto" to choose among them; "probe"
+            for the linear probe.
         soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
             to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
             ("hard"). Without a graph they are as given.
@@ -180,7 +187,9 @@ class NodeClassifier:
             "logistic+": lambda task: _fit_logistic(task, penalty=0.03),
             "mlp": self._fit_mlp,
         }
-        return every if self.rule == "auto" else {self.rule: every[self.rule]}
+        if self.rule == "auto":
+            return every
+        return {self.rule: (every | {"probe": _fit_probe})[self.rule]}
 
     def _task(
         self,
@@ -362,3 +371,13 @@ def _fit_logistic(task: Task, penalty: float) -> Predictor:
         return torch.from_numpy(found).to(z.device)
 
     return predict
+
+
+def _fit_probe(task: Task) -> Predictor:
+    """Take the penalty that validation labels like best, of equal ones the strongest; else 1."""
+    if task.validation is None:
+        return _fit_logistic(task, penalty=1.0)
+    fitted = [_fit_logistic(task, penalty) for penalty in PROBE_PENALTIES]
+    known = (task.validation >= 0).nonzero().squeeze(1)
+    z, labels = task.z[known], task.validation[known]
+    return max(fitted, key=lambda predict: _agreement(predict(z), labels))
