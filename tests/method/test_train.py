@@ -9,6 +9,7 @@ from brgcl.config import BRGCLConfig
 from brgcl.method.confidence import threshold
 from brgcl.method.dpmeans import dp_means
 from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.prototypes import prototype_loss
 from brgcl.method.sparse import Matrix
 from brgcl.method.train import (
     contrast_views,
@@ -19,7 +20,7 @@ from brgcl.method.train import (
     representation_loss,
     train,
 )
-from brgcl.method.views import View
+from brgcl.method.views import View, two_views
 
 SMALL = {"hidden": 16, "dim": 8, "lr": 0.01, "epochs": 12, "warmup_epochs": 6}
 
@@ -88,6 +89,24 @@ def test_two_blocks_come_apart():
     similarity = h @ h.T
     within = (similarity[:20, :20].mean() + similarity[20:, 20:].mean()) / 2
     assert within > similarity[:20, 20:].mean() + 0.3
+
+
+def test_a_step_follows_the_gradient_of_the_whole_loss():
+    graph = two_blocks()
+    config = BRGCLConfig(**SMALL).replace(epochs=1, warmup_epochs=0, proto_weight=0.7)
+    found, _ = train(graph, config, torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    encoder = make_encoder(10, config, generator)
+    optimizer = torch.optim.Adam(encoder.parameters(), lr=config.lr)
+    views = two_views(graph, config.views, generator)
+    node = contrast_views(encoder, graph, views, config, generator)
+    h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
+    gamma = threshold(1, 1, config.gamma0)
+    clusters = find_prototypes(h.detach(), graph, gamma, config, None, max_rounds=5)
+    proto = prototype_loss(h, clusters.clusters.assignment, clusters.prototypes, config.proto_tau)
+    representation_loss(node, proto, config.node_weight, 0.7).backward()
+    optimizer.step()
+    assert torch.allclose(weights(found), weights(encoder), atol=1e-6)
 
 
 # Reproducibility

@@ -45,9 +45,12 @@ class Encoder(nn.Module):
             weight = torch.empty(fan_in, fan_out).uniform_(-bound, bound, generator=generator)
             self.weights.append(nn.Parameter(weight))
             self.biases.append(nn.Parameter(torch.zeros(fan_out)))
-        self.activation: nn.Module = {"relu": nn.ReLU, "prelu": nn.PReLU, "elu": nn.ELU}[
-            activation
-        ]()
+        # in place: the backward pass of these needs the result alone, so the input is not kept
+        self.activation: nn.Module = {
+            "relu": nn.ReLU(inplace=True),
+            "prelu": nn.PReLU(),
+            "elu": nn.ELU(inplace=True),
+        }[activation]
 
     def forward(
         self, x: Matrix, adjacency: Matrix | Diffusion, columns: Tensor | None = None
@@ -65,6 +68,6 @@ class Encoder(nn.Module):
                 h = x @ (weight if columns is None else columns[:, None] * weight)
             else:
                 h = self.activation(h) @ weight
-            h = adjacency @ h + bias
+            h = (adjacency @ h).add_(bias)
         assert h is not None, "an encoder has at least one layer"
         return h

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 SAFE_EXPONENT = 40.0  # exp(±40) and sums of millions of such terms are finite in float32
@@ -68,10 +67,9 @@ def node_loss(
 
     Deviation: a mean where the paper has a sum, and two forms of s (see docs/deviations.md).
     """
-    u, v = F.normalize(h1, dim=1), F.normalize(h2, dim=1)
-    negatives = None if negatives is None else negatives.to(u.device)
     form = _Form(objective, tau, positive_twice, tile_bytes)
-    loss: Tensor = _NodeLoss.apply(u, v, form, negatives)  # type: ignore[no-untyped-call]
+    negatives = None if negatives is None else negatives.to(h1.device)
+    loss: Tensor = _NodeLoss.apply(h1, h2, form, negatives)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -111,24 +109,37 @@ class _NodeLoss(torch.autograd.Function):
     """Value and gradient of the node loss in one go; backward only scales what forward found."""
 
     @staticmethod
-    def forward(ctx: Any, u: Tensor, v: Tensor, form: _Form, negatives: Tensor | None) -> Tensor:
+    def forward(ctx: Any, h1: Tensor, h2: Tensor, form: _Form, negatives: Tensor | None) -> Tensor:
         wanted = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
+        (u, length1), (v, length2) = _unit_rows(h1), _unit_rows(h2)
+        du, dv = (torch.zeros_like(u), torch.zeros_like(v)) if wanted else (None, None)
         if form.objective == "abs":
-            loss, du, dv = _one_way(u, v, form, negatives, wanted)
+            loss = _one_way(u, v, du, dv, form, negatives, weight=1)
         elif negatives is not None or not _moderate(form):
-            loss, du, dv = _one_way(u, v, form, negatives, wanted)
-            back, dv2, du2 = _one_way(v, u, form, negatives, wanted)
-            loss = (loss + back) / 2
-            du, dv = du.add_(du2).div_(2), dv.add_(dv2).div_(2)
+            loss = _one_way(u, v, du, dv, form, negatives, weight=0.5)
+            loss += _one_way(v, u, dv, du, form, negatives, weight=0.5)
         else:
-            loss, du, dv = _both_ways(u, v, form, wanted)
-        ctx.save_for_backward(du, dv)
+            loss = _both_ways(u, v, du, dv, form)
+        if du is not None and dv is not None:
+            ctx.save_for_backward(_to_rows(du, u, length1), _to_rows(dv, v, length2))
         return loss
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        du, dv = ctx.saved_tensors
-        return gradient * du, gradient * dv, None, None
+        dh1, dh2 = ctx.saved_tensors
+        return gradient * dh1, gradient * dh2, None, None
+
+
+def _unit_rows(h: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows scaled to unit length, and their lengths `(N, 1)`; a row of zeros stays."""
+    length = torch.linalg.vector_norm(h, dim=1, keepdim=True)
+    return h / length.clamp_min(TINY), length
+
+
+def _to_rows(du: Tensor, u: Tensor, length: Tensor) -> Tensor:
+    """Turn the gradient by unit rows into that by the rows, in place; a row of zeros gets none."""
+    along = (du * u).sum(1, keepdim=True)
+    return du.addcmul_(along, u, value=-1).mul_(torch.where(length > TINY, 1 / length, 0))
 
 
 def _moderate(form: _Form) -> bool:
@@ -142,48 +153,61 @@ def _tiles(rows: int, columns: int, form: _Form, element_size: int) -> list[slic
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
-def _both_ways(u: Tensor, v: Tensor, form: _Form, wanted: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """Exact "exp" loss over both directions, without a shift: 1/tau is moderate."""
+def _both_ways(u: Tensor, v: Tensor, du: Tensor | None, dv: Tensor | None, form: _Form) -> Tensor:
+    """Exact "exp" loss over both directions, without a shift: 1/tau is moderate.
+
+    The gradients by u and v are added to du and dv.
+    """
     N = u.shape[0]
-    scaled = u / form.tau
-    positive = (scaled * v).sum(1)  # (N,) log of s_ii
+    positive = (u * v).sum(1) / form.tau  # (N,) log of s_ii
     extra = positive.exp() if form.positive_twice else torch.zeros_like(positive)
     row_sum, column_sum = extra.clone(), extra.clone()
     tiles = _tiles(N, N, form, u.element_size())
-    keep = wanted and N * N * u.element_size() <= form.tile_bytes
+    keep = du is not None and N * N * u.element_size() <= form.tile_bytes
     kept: list[Tensor] = []
     scratch = u.new_empty(2, tiles[0].stop, N)  # similarities of a tile, and their weights
+
+    def similarities(tile: slice, out: Tensor | None) -> Tensor:
+        return torch.mm(u[tile] / form.tau, v.T, out=out).exp_()
+
     for tile in tiles:
         rows = tile.stop - tile.start
-        s = torch.mm(scaled[tile], v.T, out=None if keep else scratch[0, :rows]).exp_()
+        s = similarities(tile, None if keep else scratch[0, :rows])
         row_sum[tile] += s.sum(1)
         column_sum += s.sum(0)
         if keep:
             kept.append(s)
     loss = (row_sum.log() + column_sum.log()).mean() / 2 - positive.mean()
-    if not wanted:
-        return loss, torch.empty(0), torch.empty(0)
-    by_row, by_column = 1 / row_sum, 1 / column_sum
-    du, dv = torch.empty_like(u), torch.zeros_like(v)
+    if du is None or dv is None:
+        return loss
+    factor = 1 / (2 * N * form.tau)
+    by_row, by_column = factor / row_sum, factor / column_sum
     for number, tile in enumerate(tiles):
         rows = tile.stop - tile.start
-        s = kept[number] if keep else torch.mm(scaled[tile], v.T, out=scratch[0, :rows]).exp_()
+        s = kept[number] if keep else similarities(tile, scratch[0, :rows])
         s.mul_(torch.add(by_row[tile, None], by_column[None, :], out=scratch[1, :rows]))
-        torch.mm(s, v, out=du[tile])
+        du[tile].addmm_(s, v)
         dv.addmm_(s.T, u[tile])
-    diagonal = (extra * (by_row + by_column) - 2)[:, None]
+    diagonal = (extra * (by_row + by_column) - 2 * factor)[:, None]
     du.addcmul_(diagonal, v)
     dv.addcmul_(diagonal, u)
-    factor = 1 / (2 * N * form.tau)
-    return loss, du.mul_(factor), dv.mul_(factor)
+    return loss
 
 
 def _one_way(
-    u: Tensor, v: Tensor, form: _Form, negatives: Tensor | None, wanted: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Loss of view 1 -> 2 in a single sweep; every row knows its own sum.
+    u: Tensor,
+    v: Tensor,
+    du: Tensor | None,
+    dv: Tensor | None,
+    form: _Form,
+    negatives: Tensor | None,
+    *,
+    weight: float,
+) -> Tensor:
+    """Loss of view 1 -> 2 times a weight, in a single sweep; every row knows its own sum.
 
     Any tau: the "exp" form is shifted by the largest cosine of a row where 1/tau is not moderate.
+    The gradients by u and v are added to du and dv.
     """
     N = u.shape[0]
     columns = v if negatives is None else v[negatives]  # (m, D)
@@ -193,14 +217,18 @@ def _one_way(
         own = torch.full((N,), -1, device=u.device)
         own[negatives] = torch.arange(m, device=u.device)
     absolute = form.objective == "abs"
-    scaled = u if absolute else u / form.tau
-    positive = (scaled * v).sum(1)  # (N,)
+    tau = 1.0 if absolute else form.tau
+    factor = weight / (N * tau)
+    positive = (u * v).sum(1) / tau  # (N,)
     loss = torch.zeros((), dtype=u.dtype, device=u.device)
-    du, dcolumns = torch.empty_like(u), torch.zeros_like(columns)
+    dcolumns = dv if negatives is None else torch.zeros_like(columns)
     diagonal = torch.empty_like(positive)  # derivative by the positive's own cosine
     times = 2 if form.positive_twice else 1
-    for tile in _tiles(N, m, form, u.element_size()):
-        c = torch.mm(scaled[tile], columns.T)  # (tile, m)
+    tiles = _tiles(N, m, form, u.element_size())
+    scratch = u.new_empty(tiles[0].stop, m)
+    for tile in tiles:
+        rows = u[tile] if absolute else u[tile] / tau
+        c = torch.mm(rows, columns.T, out=scratch[: tile.stop - tile.start])  # (tile, m)
         at = own[tile]
         mine = (at >= 0).nonzero().squeeze(1)
         c[mine, at[mine]] = 0 if absolute else -torch.inf  # the positive is counted apart
@@ -219,22 +247,20 @@ def _one_way(
         s_ii = log_positive.exp()
         total = times * s_ii + scale * others
         loss += (total.log() - log_positive).sum()
-        if not wanted:
+        if du is None or dcolumns is None:
             continue
         if absolute:
             diagonal[tile] = positive[tile].sign() * (times / total - 1 / s_ii)
         else:
             diagonal[tile] = times * s_ii / total - 1
-        c.mul_((scale / total)[:, None])
-        torch.mm(c, columns, out=du[tile])
-        dcolumns.addmm_(c.T, u[tile])
-    if not wanted:
-        return loss / N, torch.empty(0), torch.empty(0)
-    du.addcmul_(diagonal[:, None], v)
-    dv = diagonal[:, None] * u
-    if negatives is None:
-        dv += dcolumns
-    else:
-        dv.index_add_(0, negatives, dcolumns)
-    factor = 1 / N if absolute else 1 / (N * form.tau)
-    return loss / N, du.mul_(factor), dv.mul_(factor)
+        # the weight of a row scales what goes in and what comes out, not the whole tile
+        by_row = (factor * scale / total)[:, None]
+        du[tile].addcmul_(by_row, c @ columns)
+        dcolumns.addmm_(c.T, by_row * u[tile])
+    if du is not None and dv is not None and dcolumns is not None:
+        diagonal = (factor * diagonal)[:, None]
+        du.addcmul_(diagonal, v)
+        dv.addcmul_(diagonal, u)
+        if negatives is not None:
+            dv.index_add_(0, negatives, dcolumns)
+    return weight * loss / N

@@ -75,8 +75,11 @@ def train(
     for t in range(1, config.epochs + 1):
         start = time.perf_counter()
         gamma = threshold(t, config.epochs, config.gamma0)
+        optimizer.zero_grad(set_to_none=True)
         views = two_views(graph, config.views, generator)
         node = contrast_views(encoder, graph, views, config, generator)
+        # each term of the loss goes backward by itself, before the next one takes its memory
+        add_gradient(config.node_weight * node)
         proto, found = None, None
         if t > config.warmup_epochs and proto_weight > 0:
             h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)  # (N, D)
@@ -85,9 +88,8 @@ def train(
             )
             centers = found.clusters.centers
             proto = prototype_loss(h, found.clusters.assignment, found.prototypes, config.proto_tau)
+            add_gradient(proto_weight * proto)
         loss = representation_loss(node, proto, config.node_weight, proto_weight)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         history.append(
             Epoch(
@@ -205,6 +207,11 @@ def representation_loss(
     """Sum the node contrast and the contrast to prototypes, Eq. (8)."""
     loss = node_weight * node
     return loss if proto is None else loss + proto_weight * proto
+
+
+def add_gradient(term: Tensor) -> None:
+    """Add the gradient of one term of the loss to the parameters' gradients."""
+    term.backward()  # type: ignore[no-untyped-call]
 
 
 def resolve_proto_weight(config: BRGCLConfig, num_nodes: int) -> float:
