@@ -9,6 +9,7 @@ On top of any of them some attribute columns are masked, the same ones for all n
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -32,10 +33,30 @@ class Diffusion:
 
     def __matmul__(self, dense: Tensor) -> Tensor:
         """Multiply by a dense matrix, O(steps · E · columns)."""
+        if not dense.requires_grad:
+            return self._power_iteration(dense)
+        product: Tensor = _DiffusionProduct.apply(dense, self)  # type: ignore[no-untyped-call]
+        return product
+
+    def _power_iteration(self, dense: Tensor) -> Tensor:
         result = dense
         for _ in range(self.steps):
-            result = (1 - self.alpha) * (self.adjacency @ result) + self.alpha * dense
+            result = self.adjacency.data @ result
+            result.mul_(1 - self.alpha).add_(dense, alpha=self.alpha)
         return result
+
+
+class _DiffusionProduct(torch.autograd.Function):
+    """One node in the autograd graph for all steps, whose results it would keep otherwise."""
+
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, diffusion: Diffusion) -> Tensor:
+        ctx.diffusion = diffusion
+        return diffusion._power_iteration(dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.diffusion._power_iteration(gradient), None
 
 
 @dataclass(frozen=True)
