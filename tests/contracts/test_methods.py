@@ -21,7 +21,13 @@ from brgcl.tasks.metrics import accuracy
 
 FAST = {
     "brgcl": {"epochs": 12, "hidden": 32, "dim": 16, "warmup_epochs": 6, "lr": 0.01},
+    "brgcl-paper": {"epochs": 12, "hidden": 32, "dim": 16, "lr": 0.01},
     "gcn": {"epochs": 40},
+    "s2gc": {"epochs": 40},
+    "cca-ssg": {"epochs": 20, "hidden": 32, "dim": 16, "lr": 0.01},
+    "grace": {"epochs": 20, "dim": 16, "projection_dim": 16, "lr": 0.01},
+    "dgi": {"epochs": 40, "dim": 32, "lr": 0.01},
+    "mvgrl": {"epochs": 40, "dim": 32, "lr": 0.01},
 }
 
 SUPERVISED = [name for name, method in METHODS.items() if method.uses_labels]

@@ -1,0 +1,119 @@
+"""CCA-SSG: two views of a node agree, and the dimensions of the code say different things.
+
+With A and B the column-standardised codes of two views, D columns each,
+
+    loss = -tr(A'B)/N + weight (|A'A/N - I|² + |B'B/N - I|²)
+
+There are no negatives, no projection and no second network; a view drops edges and masks columns
+of the attributes. The representation is the encoder's output on the whole graph.
+
+Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to Self-supervised Graph Neural
+Networks, NeurIPS 2021. Differences: both directions of an edge are dropped together; attributes of
+coauthor-cs are scaled like all others; the loss is divided by D, which Adam does not notice; the
+last layer has no bias, since the loss does not depend on one.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import prepare
+from brgcl.config import ViewSettings, check_types, require
+from brgcl.method.encoder import Encoder
+from brgcl.method.graph import Graph
+from brgcl.method.node_loss import decorrelation_loss
+from brgcl.method.views import View, make_view
+
+
+@dataclass(frozen=True)
+class CCASSGConfig:
+    """Settings of CCA-SSG."""
+
+    encoder: Literal["gcn", "mlp"] = "gcn"
+    """Graph convolutions, or a perceptron of two layers that sees no edges."""
+    num_layers: int = 2
+    """Graph convolutions (gcn only)."""
+    hidden: int = 512
+    """Units of every layer but the last."""
+    dim: int = 512
+    """Dimension of the representations."""
+    drop: float = 0.4
+    """Share of edges dropped in each view."""
+    mask: float = 0.1
+    """Share of attribute columns masked in each view."""
+    decorrelation_weight: float = 1e-3
+    """Weight of the decorrelation of dimensions."""
+    lr: float = 1e-3
+    """Learning rate of Adam."""
+    epochs: int = 50
+    """Training epochs."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("num_layers", "hidden", "dim", "epochs"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        for name in ("drop", "mask"):
+            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
+        require(self, "decorrelation_weight", self.decorrelation_weight >= 0, "0 or more")
+        require(self, "lr", self.lr > 0, "above 0")
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: CCASSGConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train on pairs of views; `labels` are not read."""
+    prepared = prepare(graph)
+    perceptron = config.encoder == "mlp"
+    network = Encoder(
+        prepared.x.shape[1],
+        hidden=config.hidden,
+        dim=config.dim,
+        num_layers=2 if perceptron else config.num_layers,
+        generator=generator,
+    )
+    # standardised columns hide the last bias; Adam would add up rounding errors in it
+    network.biases[-1].requires_grad_(False)
+    norm = nn.BatchNorm1d(config.hidden) if perceptron else None
+    parameters = [*network.parameters(), *(norm.parameters() if norm is not None else ())]
+    optimizer = torch.optim.Adam(parameters, lr=config.lr)
+    settings = ViewSettings("edges", 0.0 if perceptron else config.drop, config.mask)
+    for epoch in range(1, config.epochs + 1):
+        views = [make_view(prepared, settings, generator) for _ in range(2)]
+        h1, h2 = (encode(network, norm, prepared, view) for view in views)
+        loss = decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if report is not None:
+            report(epoch, config.epochs, f"loss {loss.item():.3f}")
+    whole = View(prepared.adjacency.normalized, None, None)
+    with torch.no_grad():
+        return Fitted(encode(network, norm, prepared, whole))
+
+
+def encode(network: Encoder, norm: nn.BatchNorm1d | None, graph: Graph, view: View) -> Tensor:
+    """Codes of all nodes in a view, `(N, D)`.
+
+    Args:
+        network: Weights of the layers.
+        norm: None for graph convolutions. With it, a perceptron of two layers that sees no edges,
+            normalised over all nodes before its ReLU.
+        graph: The graph.
+        view: What is left of it.
+    """
+    if norm is None:
+        return network(graph.x, view.adjacency, view.columns)  # type: ignore[no-any-return]
+    (first, second), columns = network.weights, view.columns
+    hidden = graph.x @ (first if columns is None else columns[:, None] * first) + network.biases[0]
+    codes: Tensor = F.relu(norm(hidden)) @ second + network.biases[1]
+    return codes

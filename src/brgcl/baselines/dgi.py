@@ -1,0 +1,65 @@
+"""DGI: a node's code tells whether the node belongs to this graph, given a summary of the graph.
+
+    H = PReLU(A X W + b)        s = sigmoid(mean_i h_i)        score(h) = h' M s + c
+
+Negatives are the codes of the same graph with the rows of X shuffled. The scores of the nodes are
+trained towards 1 and those of the negatives towards 0, by binary cross-entropy.
+
+`train_infomax` trains it, one view, until the training loss stops falling.
+
+Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019. Differences: none
+that we know of.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.infomax import train_infomax
+from brgcl.baselines.inputs import prepare
+from brgcl.config import check_types, require
+
+
+@dataclass(frozen=True)
+class DGIConfig:
+    """Settings of DGI."""
+
+    dim: int = 512
+    """Dimension of the representations."""
+    lr: float = 1e-3
+    """Learning rate of Adam."""
+    epochs: int = 10000
+    """Most training epochs."""
+    patience: int = 20
+    """Stop when the training loss has not fallen for so many epochs."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("dim", "epochs", "patience"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        require(self, "lr", self.lr > 0, "above 0")
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: DGIConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train until the loss stops falling; `labels` are not read."""
+    prepared = prepare(graph)
+    codes = train_infomax(
+        prepared.x,
+        [prepared.adjacency.normalized],
+        dim=config.dim,
+        lr=config.lr,
+        epochs=config.epochs,
+        patience=config.patience,
+        generator=generator,
+        report=report,
+    )
+    return Fitted(codes)

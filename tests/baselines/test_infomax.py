@@ -1,0 +1,193 @@
+"""What DGI and MVGRL share, on small graphs and against dense matrices."""
+
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch_geometric.data import Data
+
+from brgcl.baselines import dgi, mvgrl
+from brgcl.baselines.infomax import Discriminator, encode, infomax_loss
+from brgcl.baselines.inputs import prepare
+from brgcl.data import make_graph
+from brgcl.errors import InputError
+from brgcl.method.encoder import Encoder
+from brgcl.method.views import Diffusion
+
+# Two triangles with a bridge, 2-3.
+ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
+EDGES = torch.cat([ENDS, ENDS.flip(0)], dim=1)
+EDGES = EDGES[:, (EDGES[0] * 6 + EDGES[1]).argsort()]
+X = torch.tensor([[2.0, 0, 1], [1, 0, 0], [0, 1, 1], [0, 1, 1], [0, 3, 0], [1, 1, 1]])
+GRAPH = Data(x=X, edge_index=EDGES)
+
+
+def seeded(seed=0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def dense_adjacency():
+    A = torch.eye(6)
+    A[EDGES[0], EDGES[1]] = 1
+    scale = A.sum(1).rsqrt()
+    return scale[:, None] * A * scale
+
+
+def dense_training(operators, dim, lr, epochs):
+    """The same training with dense operators and shuffled copies of X: losses, codes per epoch."""
+    rng = seeded()
+    x = X / X.sum(1, keepdim=True)
+    starts = [
+        Encoder(3, dim=dim, num_layers=1, activation="prelu", generator=rng) for _ in operators
+    ]
+    weights = [s.weights[0].detach().clone().requires_grad_() for s in starts]
+    biases = [s.biases[0].detach().clone().requires_grad_() for s in starts]
+    slopes = [torch.tensor(0.25, requires_grad=True) for _ in starts]
+    M = Discriminator(dim, rng).weight.detach().clone().requires_grad_()
+    c = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.Adam([*weights, *biases, *slopes, M, c], lr=lr)
+
+    def codes(x):
+        found = []
+        for operator, W, b, a in zip(operators, weights, biases, slopes, strict=True):
+            h = operator @ x @ W + b
+            found.append(torch.where(h > 0, h, a * h))
+        return found
+
+    losses, kept = [], []
+    for _ in range(epochs):
+        order = torch.randperm(6, generator=rng)
+        kept.append([h.detach() for h in codes(x)])
+        nodes, negatives = codes(x), codes(x[order])
+        scores, truth = [], []
+        for view in range(len(operators)):
+            other = (view + 1) % len(operators)
+            s = 1 / (1 + (-nodes[other].mean(0)).exp())
+            for h, y in ((nodes[view], 1.0), (negatives[view], 0.0)):
+                scores.append(torch.stack([row @ M @ s + c for row in h]))
+                truth.append(torch.full((6,), y))
+        loss = F.binary_cross_entropy_with_logits(torch.cat(scores), torch.cat(truth))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, kept
+
+
+CASES = {
+    "dgi": (dgi.fit, dgi.DGIConfig, [dense_adjacency()]),
+    "mvgrl": (
+        mvgrl.fit,
+        mvgrl.MVGRLConfig,
+        [dense_adjacency(), 0.2 * torch.linalg.inv(torch.eye(6) - 0.8 * dense_adjacency())],
+    ),
+}
+MANY_STEPS = {"dgi": {}, "mvgrl": {"steps": 100}}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_training_equals_a_dense_reference_and_keeps_the_epoch_with_the_lowest_loss(name):
+    fit, Config, operators = CASES[name]
+    said = []
+    config = Config(dim=4, lr=0.02, epochs=25, patience=25, **MANY_STEPS[name])
+    fitted = fit(GRAPH, None, config, seeded(), lambda *state: said.append(state))
+    losses, codes = dense_training(operators, dim=4, lr=0.02, epochs=25)
+    assert said == [(t, 25, f"loss {loss:.3f}") for t, loss in enumerate(losses, 1)]
+    best = losses.index(min(losses))
+    assert 0 < best < 24  # else the test would show nothing
+    assert torch.allclose(fitted.representations, sum(codes[best]), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_training_stops_when_the_loss_has_not_fallen_for_a_while(name):
+    fit, Config, operators = CASES[name]
+    losses, _ = dense_training(operators, dim=4, lr=0.02, epochs=60)
+    # the first epoch after which three in a row were no better than the best before them
+    last = next(t for t in range(4, 60) if min(losses[t - 3 : t]) >= min(losses[: t - 3]))
+    said = []
+    config = Config(dim=4, lr=0.02, epochs=60, patience=3, **MANY_STEPS[name])
+    fit(GRAPH, None, config, seeded(), lambda *state: said.append(state[:2]))
+    assert said == [(t, 60) for t in range(1, last + 1)]
+
+
+def test_shuffled_codes_are_those_of_shuffled_attributes():
+    graph = prepare(make_graph(50, num_classes=2, num_features=30))
+    assert graph.x.data.layout == torch.sparse_csr
+    network = Encoder(30, dim=4, num_layers=1, activation="prelu", generator=seeded())
+    order = torch.randperm(50, generator=seeded(1))
+    dense = graph.x.data.to_dense()[order]
+    for operator in (graph.adjacency.normalized, Diffusion(graph.adjacency.normalized, 0.2)):
+        codes, shuffled = encode(network, graph.x, operator, order)
+        expected = operator @ (dense @ network.weights[0]) + network.biases[0]
+        assert torch.allclose(shuffled, network.activation(expected), atol=1e-6)
+        assert torch.equal(codes, encode(network, graph.x, operator)[0])
+
+
+def test_diffusion_by_steps_is_near_the_dense_inverse():
+    data = make_graph(200, num_classes=3, num_features=20)
+    A = prepare(data).adjacency.normalized
+    eye = torch.eye(200)
+    exact = 0.2 * torch.linalg.inv(eye - 0.8 * A.data.to_dense())
+    found = Diffusion(A, mvgrl.MVGRLConfig().alpha, mvgrl.MVGRLConfig().steps) @ eye
+    assert float((found - exact).abs().sum(1).max()) < 0.05  # 0.8^20 = 0.012 of a row's weight
+    assert float((exact.diagonal() - found.diagonal()).abs().max()) < 0.002
+
+
+# The loss
+
+
+def test_scores_of_zero_cost_the_log_of_two():
+    discriminator = Discriminator(3, seeded())
+    codes = [[torch.zeros(5, 3), torch.zeros(5, 3)]]
+    assert infomax_loss(discriminator, codes).item() == pytest.approx(math.log(2))
+
+
+def test_the_loss_by_hand():
+    discriminator = Discriminator(2, seeded())
+    discriminator.weight.data = torch.eye(2)
+    discriminator.bias.data = torch.tensor(0.5)
+    nodes, negatives = torch.tensor([[1.0, 0], [3, 0]]), torch.tensor([[0.0, 2], [0, -2]])
+    s = 1 / (1 + math.exp(-2.0)), 0.5  # sigmoid of the mean (2, 0)
+    scores = [s[0] + 0.5, 3 * s[0] + 0.5, 2 * s[1] + 0.5, -2 * s[1] + 0.5]
+    terms = [math.log(1 + math.exp(-v if i < 2 else v)) for i, v in enumerate(scores)]
+    found = infomax_loss(discriminator, [[nodes, negatives]])
+    assert found.item() == pytest.approx(sum(terms) / 4)
+
+
+def test_with_two_views_each_is_scored_against_the_other():
+    discriminator = Discriminator(2, seeded())
+    first, second = ([torch.randn(4, 2, generator=seeded(i)) for i in (j, j + 1)] for j in (0, 2))
+    both = infomax_loss(discriminator, [first, second])
+
+    def one_way(codes, summary_of):
+        summary = summary_of[0].mean(0).sigmoid()
+        good, bad = (rows @ discriminator.weight @ summary for rows in codes)
+        return (F.softplus(-good).mean() + F.softplus(bad).mean()) / 2
+
+    expected = (one_way(first, second) + one_way(second, first)) / 2
+    assert both.item() == pytest.approx(expected.item(), rel=1e-6)
+    own = (one_way(first, first) + one_way(second, second)) / 2
+    assert abs(both.item() - own.item()) > 1e-4
+
+
+# Settings
+
+
+@pytest.mark.parametrize("Config", [dgi.DGIConfig, mvgrl.MVGRLConfig])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"dim": 0}, "dim must be at least 1, got 0"),
+        ({"patience": 0}, "patience must be at least 1, got 0"),
+        ({"lr": 0.0}, "lr must be above 0, got 0.0"),
+    ],
+)
+def test_wrong_settings_are_refused(Config, changes, message):
+    with pytest.raises(InputError, match=message):
+        Config(**changes)
+
+
+def test_the_diffusion_needs_a_teleport_probability():
+    with pytest.raises(InputError, match=r"alpha must be in \(0, 1\], got 0"):
+        mvgrl.MVGRLConfig(alpha=0)
