@@ -1,0 +1,57 @@
+"""Co-teaching: two GCNs hand each other the labels that they find easy.
+
+In epoch t each network ranks the labelled nodes by its own cross-entropy; the share R(t) with the
+smallest loss is what the *other* network learns from, so that neither confirms its own mistakes:
+
+    S_1, S_2 = the R(t) n nodes of smallest CE_1, CE_2
+    loss = mean_{i in S_2} CE_1(i) + mean_{i in S_1} CE_2(i)
+    R(t) = 1 - forget_rate * min(t / ramp_epochs, 1)
+
+Han et al., Co-teaching: Robust Training of Deep Neural Networks with Extremely Noisy Labels,
+NeurIPS 2018. This is the original; what some graph benchmarks call so is Co-teaching+ (Yu et al.
+2019), which trains only where the two networks disagree.
+Differences: GCNs with the GCN's settings instead of image networks; all labelled nodes are one
+batch; the authors' code divides the mean loss by the count once more, and measures each network
+alone where the mean of both probabilities predicts here.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import labelled_nodes, prepare
+from brgcl.baselines.peers import PeersConfig as PeersConfig
+from brgcl.baselines.peers import kept_share, smallest, train_peers
+
+
+def exchanged_loss(first: Tensor, second: Tensor, target: Tensor, share: float) -> Tensor:
+    """Cross-entropy of each network on the nodes that are easiest for the other.
+
+    Args:
+        first: Logits of one network, `(n, C)`.
+        second: Logits of the other, `(n, C)`.
+        target: Given labels, `(n,)`.
+        share: Share of the nodes that is kept.
+    """
+    losses = [F.cross_entropy(logits, target, reduction="none") for logits in (first, second)]
+    easy = [smallest(values, share) for values in losses]
+    return losses[0][easy[1]].mean() + losses[1][easy[0]].mean()
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: PeersConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train both networks; returns both hidden layers and their mean probabilities."""
+    labels, nodes = labelled_nodes(labels, "co-teaching")
+    given = labels.train[nodes]
+
+    def loss(first: Tensor, second: Tensor, epoch: int) -> Tensor:
+        return exchanged_loss(first[nodes], second[nodes], given, kept_share(epoch, config))
+
+    return train_peers(prepare(graph), labels, config, generator, loss, report).fitted()

@@ -1,0 +1,99 @@
+"""GCE: a loss between cross-entropy and mean absolute error, on the GCN.
+
+    L_q(i) = (1 - p_i^q) / q        p_i = probability of the given label of node i
+
+q -> 0 is cross-entropy, q = 1 the absolute error. The gradient is p_i^q times that of
+cross-entropy, so labels that the network contradicts pull less; training also starts more slowly.
+
+Truncated form (`truncate`): from epoch `prune_from` on, each tenth epoch,
+
+    w_i = 1 if L_q(i) < L_k else 0,     L_k = (1 - k^q) / q,     loss = mean_i w_i (L_q(i) - L_k)
+
+so that labels with a probability of k or less do not count until they are looked at again.
+
+Zhang & Sabuncu, Generalized Cross Entropy Loss for Training Deep Neural Networks with Noisy
+Labels, NeurIPS 2018.
+Differences: the network is a GCN instead of an image network. Pruning looks at the current network
+without dropout, where a public re-implementation looks at the best so far.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import labelled_nodes, prepare
+from brgcl.baselines.supervised import GCNConfig, make_gcn, run_gcn, train_gcn
+from brgcl.config import require
+
+PRUNE_EVERY = 10  # epochs
+SMALLEST = 1e-7  # probability below which p^q has no useful slope
+
+
+@dataclass(frozen=True)
+class GCEConfig(GCNConfig):
+    """Settings of the generalised cross-entropy on a GCN."""
+
+    epochs: int = 300
+    """Training epochs; more than the GCN's because the loss starts flat."""
+    q: float = 0.7
+    """Between cross-entropy (near 0) and mean absolute error (1)."""
+    truncate: bool = False
+    """Whether labels with a low probability stop counting."""
+    k: float = 0.5
+    """Probability at or below which a label stops counting, if truncated."""
+    prune_from: int = 100
+    """First epoch at which labels may stop counting, if truncated."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        require(self, "q", 0 < self.q <= 1, "in (0, 1]")
+        require(self, "k", 0 < self.k < 1, "in (0, 1)")
+        require(self, "prune_from", self.prune_from >= 1, "at least 1")
+
+
+def generalized_cross_entropy(logits: Tensor, target: Tensor, q: float) -> Tensor:
+    """L_q of each node, `(n,)`.
+
+    Args:
+        logits: `(n, C)`.
+        target: Given labels, `(n,)`.
+        q: Between cross-entropy (near 0) and absolute error (1).
+    """
+    p = logits.softmax(1).gather(1, target[:, None]).squeeze(1).clamp_min(SMALLEST)
+    return (1 - p**q) / q
+
+
+def prunes_at(epoch: int, config: GCEConfig) -> bool:
+    """Whether the weights w are computed anew before this epoch, counted from 1."""
+    return config.truncate and epoch >= config.prune_from and epoch % PRUNE_EVERY == 0
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: GCEConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train the GCN by L_q and return its last hidden layer and class probabilities."""
+    labels, nodes = labelled_nodes(labels, "gce")
+    given = labels.train[nodes]
+    prepared = prepare(graph)
+    network = make_gcn(prepared, config, labels.num_classes, generator)
+    limit = (1 - config.k**config.q) / config.q  # L_k
+    weight = torch.ones(nodes.numel())
+
+    def loss(logits: Tensor, epoch: int) -> Tensor:
+        nonlocal weight
+        if prunes_at(epoch, config):
+            with torch.no_grad():
+                _, plain = run_gcn(network, prepared)
+            weight = (generalized_cross_entropy(plain[nodes], given, config.q) < limit).float()
+        values = generalized_cross_entropy(logits[nodes], given, config.q)
+        return (weight * (values - limit)).mean() if config.truncate else values.mean()
+
+    return train_gcn(prepared, labels, config, generator, loss, report, network).fitted()

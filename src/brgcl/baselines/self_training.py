@@ -1,0 +1,109 @@
+"""Self-training: let a GCN label the nodes that it is surest of, and train a new one on them too.
+
+1. Train a GCN on the given labels.
+2. For each class c take the t_c unlabelled nodes predicted c with the highest probability:
+
+       eta = N / d^2,    t_c = floor(factor * eta * n_c / n)
+
+   d is the mean degree, n_c the number of labels of class c, n that of all labels. eta is about how
+   many labels a network of two layers needs to reach all nodes.
+3. Train a new GCN on the given labels and these. There is one round.
+
+Li, Han & Wu, Deeper Insights into Graph Convolutional Networks for Semi-Supervised Learning,
+AAAI 2018.
+Differences: validation labels, where there are any, choose the epoch of both networks (the authors
+use none). A mean degree below 1 counts as 1.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import labelled_nodes, prepare, stage
+from brgcl.baselines.supervised import GCNConfig, train_gcn
+from brgcl.config import require
+from brgcl.method.graph import Adjacency
+
+
+@dataclass(frozen=True)
+class SelfTrainingConfig(GCNConfig):
+    """Settings of self-training; those of the GCN hold for both of its trainings."""
+
+    factor: float = 3.0
+    """How many times eta labels are added."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        require(self, "factor", self.factor >= 0, "0 or more")
+
+
+def quotas(labels: Tensor, num_classes: int, adjacency: Adjacency, factor: float) -> Tensor:
+    """t_c, the number of nodes to add for each class, `(C,)`.
+
+    Args:
+        labels: Given labels of the labelled nodes, `(n,)`.
+        num_classes: C.
+        adjacency: The graph.
+        factor: How many times eta labels are added in all.
+    """
+    degree = max(2 * adjacency.num_edges / adjacency.num_nodes, 1)
+    eta = adjacency.num_nodes / degree**2
+    count = torch.bincount(labels, minlength=num_classes).double()
+    return (factor * eta * count / count.sum()).floor().long()
+
+
+def surest_nodes(probabilities: Tensor, free: Tensor, quota: Tensor) -> tuple[Tensor, Tensor]:
+    """The most confident unlabelled nodes of each predicted class, and these classes.
+
+    Args:
+        probabilities: `(N, C)`.
+        free: Mask of the nodes without a label, `(N,)`.
+        quota: How many nodes to take from each class, `(C,)`; fewer where there are no more.
+    """
+    confidence, predicted = probabilities.max(1)
+    chosen = []
+    for c, most in enumerate(quota.tolist()):
+        candidates = (free & (predicted == c)).nonzero().squeeze(1)
+        order = confidence[candidates].argsort(descending=True, stable=True)
+        chosen.append(candidates[order[:most]])
+    nodes = torch.cat(chosen)
+    return nodes, predicted[nodes]
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: SelfTrainingConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train, add labels, train anew; returns the second GCN's hidden layer and probabilities."""
+    labels, nodes = labelled_nodes(labels, "self-training")
+    given = labels.train[nodes]
+    prepared = prepare(graph)
+    total = 2 * config.epochs
+    first = train_gcn(
+        prepared,
+        labels,
+        config,
+        generator,
+        lambda logits, _: F.cross_entropy(logits[nodes], given),
+        stage(report, 0, total),
+    ).fitted()
+    assert first.probabilities is not None, "a GCN predicts"
+    quota = quotas(given, labels.num_classes, prepared.adjacency, config.factor)
+    added, guessed = surest_nodes(first.probabilities, labels.train < 0, quota)
+    nodes, given = torch.cat([nodes, added]), torch.cat([given, guessed])
+    return train_gcn(
+        prepared,
+        labels,
+        config,
+        generator,
+        lambda logits, _: F.cross_entropy(logits[nodes], given),
+        stage(report, config.epochs, total),
+    ).fitted()
