@@ -1,0 +1,166 @@
+"""BGRL: one network predicts, from one view, what a slower copy of it says about the other view.
+
+The online network is a GCN of two layers, each followed by batch normalisation and PReLU, with a
+predictor on top, q = W2 PReLU(W1 h + b1) + b2; the target network is a second GCN whose weights
+follow those of the online one by a moving average.
+
+    loss   = 2 - mean_i cos(q1_i, t2_i) - mean_i cos(q2_i, t1_i)        no gradient through t
+    target = m target + (1 - m) online        1 - m falls from 1 - momentum to 0 along a cosine
+
+There are no negatives. The learning rate rises linearly during the warm-up and then falls to 0
+along a cosine. The representation is the online network's code, before the predictor.
+
+Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale Representation Learning
+on Graphs via Bootstrapping, ICLR 2022. Differences: fewer epochs at a higher learning rate, chosen
+by validation accuracy on cora; both directions of an edge are dropped together; no biases before
+batch normalisation, which would remove them; attributes are scaled.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import prepare, seeded
+from brgcl.config import ViewSettings, check_types, require
+from brgcl.method.encoder import Encoder
+from brgcl.method.sparse import Matrix
+from brgcl.method.views import Diffusion, two_views
+
+
+@dataclass(frozen=True)
+class BGRLConfig:
+    """Settings of BGRL."""
+
+    hidden: int = 512
+    """Units of the first layer."""
+    dim: int = 256
+    """Dimension of the representations."""
+    predictor_hidden: int = 512
+    """Units of the predictor's hidden layer."""
+    drop1: float = 0.2
+    """Share of edges dropped in view 1."""
+    drop2: float = 0.4
+    """Share of edges dropped in view 2."""
+    mask1: float = 0.3
+    """Share of attribute columns masked in view 1."""
+    mask2: float = 0.4
+    """Share of attribute columns masked in view 2."""
+    momentum: float = 0.99
+    """Share of its own weights that the target keeps in the first epoch."""
+    lr: float = 1e-3
+    """Highest learning rate of AdamW."""
+    weight_decay: float = 1e-5
+    """Weight decay in AdamW."""
+    epochs: int = 500
+    """Training epochs."""
+    warmup_epochs: int = 50
+    """Epochs in which the learning rate rises."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("hidden", "dim", "predictor_hidden", "epochs"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        for name in ("drop1", "drop2", "mask1", "mask2"):
+            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
+        require(self, "momentum", 0 <= self.momentum <= 1, "in [0, 1]")
+        require(self, "lr", self.lr > 0, "above 0")
+        for name in ("weight_decay", "warmup_epochs"):
+            require(self, name, getattr(self, name) >= 0, "0 or more")
+
+
+class Network(nn.Module):
+    """Two layers of PReLU(batch normalisation(A H W))."""
+
+    def __init__(
+        self, num_features: int, hidden: int, dim: int, generator: torch.Generator
+    ) -> None:
+        super().__init__()
+        self.weights = Encoder(num_features, hidden=hidden, dim=dim, generator=generator).weights
+        # the statistics used at the end are all but those of the last view, as the authors set it
+        self.norms = nn.ModuleList(nn.BatchNorm1d(n, momentum=0.99) for n in (hidden, dim))
+        self.activations = nn.ModuleList(nn.PReLU() for _ in self.norms)
+
+    def forward(
+        self, x: Matrix, adjacency: Matrix | Diffusion, columns: Tensor | None = None
+    ) -> Tensor:
+        """Codes, `(N, D)`; `columns` masks attributes as in `Encoder`."""
+        first, second = self.weights
+        h = adjacency @ (x @ (first if columns is None else columns[:, None] * first))
+        h = self.activations[0](self.norms[0](h))
+        h = adjacency @ (h @ second)
+        codes: Tensor = self.activations[1](self.norms[1](h))
+        return codes
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: BGRLConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train the online network; `labels` are not read."""
+    prepared = prepare(graph)
+    x = prepared.x
+    online, target = (
+        Network(x.shape[1], config.hidden, config.dim, generator) for _ in range(2)
+    )  # the target starts from weights of its own
+    target.requires_grad_(False)
+    with seeded(generator):
+        predictor = nn.Sequential(
+            nn.Linear(config.dim, config.predictor_hidden),
+            nn.PReLU(),
+            nn.Linear(config.predictor_hidden, config.dim),
+        )
+    optimizer = torch.optim.AdamW(
+        [*online.parameters(), *predictor.parameters()],
+        lr=config.lr,
+        weight_decay=config.weight_decay,
+    )
+    settings = (
+        ViewSettings("edges", config.drop1, config.mask1),
+        ViewSettings("edges", config.drop2, config.mask2),
+    )
+    for epoch in range(config.epochs):
+        optimizer.param_groups[0]["lr"] = config.lr * cosine_decay(
+            epoch, config.warmup_epochs, config.epochs
+        )
+        views = two_views(prepared, settings, generator)
+        q1, q2 = (predictor(online(x, view.adjacency, view.columns)) for view in views)
+        t1, t2 = (target(x, view.adjacency, view.columns) for view in views)
+        loss = bootstrap_loss(q1, q2, t1, t2)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        follow(target, online, (1 - config.momentum) * cosine_decay(epoch, 0, config.epochs))
+        if report is not None:
+            report(epoch + 1, config.epochs, f"loss {loss.item():.3f}")
+    online.eval()
+    with torch.no_grad():
+        return Fitted(online(x, prepared.adjacency.normalized))
+
+
+def bootstrap_loss(q1: Tensor, q2: Tensor, t1: Tensor, t2: Tensor) -> Tensor:
+    """Loss of predictions q of each view, `(N, D)`, against targets t of the other; in [0, 4]."""
+    agreement = F.cosine_similarity(q1, t2, dim=1) + F.cosine_similarity(q2, t1, dim=1)
+    return 2 - agreement.mean()
+
+
+def cosine_decay(step: int, warmup: int, total: int) -> float:
+    """Factor that rises linearly to 1 over the warm-up and falls to 0 along a cosine."""
+    if step < warmup:
+        return step / warmup
+    return (1 + math.cos(math.pi * (step - warmup) / max(total - warmup, 1))) / 2
+
+
+@torch.no_grad()
+def follow(target: nn.Module, online: nn.Module, share: float) -> None:
+    """Move the target's weights a share of the way to the online network's, in place."""
+    for slow, fast in zip(target.parameters(), online.parameters(), strict=True):
+        slow.lerp_(fast, share)

@@ -1,0 +1,307 @@
+"""GraphMAE: hide the attributes of half of the nodes and rebuild them from their neighbours.
+
+Masked nodes show a learned token instead of their attributes, a few of them another node's
+attributes. An encoder of two attention layers (GAT) gives codes; a linear map follows, masked nodes
+are set to zero again, and a third attention layer with one head, linear in its output, rebuilds the
+attributes x^ of masked nodes from those of their neighbours that are left:
+
+    loss = mean over masked i of (1 - cos(x_i, x^_i))^exponent
+    attention:  a_ij = softmax over j of LeakyReLU(r_i + s_j),  out_i = sum_j a_ij h_j + b
+
+x^ = Z W + b is never built: x · x^ is (X W')_i · z_i + x_i · b and |x^|² is the quadratic form of
+W W' in z, so that sparse attributes stay sparse and a step costs N D² instead of N D F.
+
+Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph Autoencoders, KDD
+2022. Differences: dropout of the input falls on attributes, not on the token; a rebuilt row of
+zeros gives no gradient; edge weights, where there are any, multiply the attention.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import check_memory, prepare, seeded
+from brgcl.config import check_types, require
+from brgcl.method.graph import Adjacency
+from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
+
+TINY = 1e-12
+
+
+@dataclass(frozen=True)
+class GraphMAEConfig:
+    """Settings of GraphMAE."""
+
+    dim: int = 512
+    """Units of both layers and dimension of the representations."""
+    heads: int = 4
+    """Attention heads, among which the units are divided."""
+    mask: float = 0.5
+    """Share of nodes whose attributes are hidden."""
+    replace: float = 0.05
+    """Share of these that show another node's attributes instead of the token."""
+    exponent: float = 3.0
+    """Exponent of the error."""
+    input_dropout: float = 0.2
+    """Share dropped of the input of each layer."""
+    attention_dropout: float = 0.1
+    """Share of attention dropped."""
+    lr: float = 1e-3
+    """Learning rate of Adam, which falls to 0 along a cosine."""
+    weight_decay: float = 2e-4
+    """L2 penalty in Adam."""
+    epochs: int = 1500
+    """Training epochs."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("dim", "heads", "epochs", "exponent"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        require(self, "heads", self.dim % self.heads == 0, f"a divisor of dim = {self.dim}")
+        require(self, "mask", 0 < self.mask < 1, "in (0, 1)")
+        for name in ("replace", "input_dropout", "attention_dropout"):
+            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
+        require(self, "lr", self.lr > 0, "above 0")
+        require(self, "weight_decay", self.weight_decay >= 0, "0 or more")
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: GraphMAEConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train the autoencoder and return the codes of its encoder; `labels` are not read."""
+    check_memory(
+        "graphmae",
+        4.0 * 16 * graph.num_nodes * config.dim,
+        f"set dim below {config.dim}, e.g. 128",
+    )
+    prepared = prepare(graph)
+    x, links = prepared.x, Links(prepared.adjacency)
+    with seeded(generator):
+        model = Autoencoder(x.shape[1], config)
+        optimizer = torch.optim.Adam(
+            model.parameters(), lr=config.lr, weight_decay=config.weight_decay
+        )
+        for epoch in range(config.epochs):
+            rate = config.lr * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
+            optimizer.param_groups[0]["lr"] = rate
+            loss = model(x, links, draw_mask(x.shape[0], config, generator), generator)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            if report is not None:
+                report(epoch + 1, config.epochs, f"loss {loss.item():.3f}")
+    model.eval()
+    with torch.no_grad():
+        return Fitted(model.encode(x @ model.first.weight, links))
+
+
+@dataclass(frozen=True)
+class Mask:
+    """Which nodes are hidden.
+
+    Attributes:
+        hidden: Masked nodes, `(n,)`.
+        token: Whether a node shows the token, `(N,)`.
+        shown: Node whose attributes a node shows, `(N,)`; itself, but for the replaced ones.
+    """
+
+    hidden: Tensor
+    token: Tensor
+    shown: Tensor
+
+
+def draw_mask(num_nodes: int, config: GraphMAEConfig, generator: torch.Generator) -> Mask:
+    """Draw the nodes to hide, and of these the ones to replace; at least one node is hidden."""
+    order = torch.randperm(num_nodes, generator=generator)
+    hidden = order[: max(1, int(config.mask * num_nodes))]
+    count = int(config.replace * len(hidden))
+    token = torch.zeros(num_nodes, dtype=torch.bool)
+    token[hidden[count:]] = True
+    shown = torch.arange(num_nodes)
+    shown[hidden[:count]] = torch.randperm(num_nodes, generator=generator)[:count]
+    return Mask(hidden, token, shown)
+
+
+class Links:
+    """Who attends to whom: each node to its neighbours and itself, in CSR order."""
+
+    def __init__(self, adjacency: Adjacency) -> None:
+        self.crow, self.row, self.col = adjacency.crow, adjacency.row, adjacency.col
+        self.num_nodes = adjacency.num_nodes
+        # the pattern is symmetric, so that a transpose differs in the order of its values alone
+        self.transposed = torch.argsort(self.col * self.num_nodes + self.row)
+        self.weight = None if adjacency.weight is None else adjacency.weight[adjacency.edge]
+
+    def matrix(self, values: Tensor) -> Tensor:
+        """CSR matrix with these values, `(N, N)`."""
+        return csr_tensor(self.crow, self.col, values.contiguous(), (self.num_nodes,) * 2)
+
+
+class Attention(nn.Module):
+    """Weights of one attention layer with `heads` heads of `units` units."""
+
+    def __init__(self, inputs: int, heads: int, units: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(inputs, heads * units))
+        self.receive = nn.Parameter(torch.empty(heads, units))
+        self.send = nn.Parameter(torch.empty(heads, units))
+        self.bias = nn.Parameter(torch.zeros(heads * units))
+        gain = math.sqrt(2)
+        nn.init.xavier_normal_(self.weight, gain)
+        spread = gain * math.sqrt(2 / (heads * units + units))  # Glorot's for 1 x heads x units
+        nn.init.normal_(self.receive, std=spread)
+        nn.init.normal_(self.send, std=spread)
+
+    def forward(self, projected: Tensor, links: Links, dropout: float) -> Tensor:
+        """Mix the rows of neighbours, `(N, heads · units)`, projected by the weight before."""
+        heads, units = self.receive.shape
+        split = projected.view(-1, heads, units)
+        shares = attend((split * self.receive).sum(2), (split * self.send).sum(2), links)
+        shares = F.dropout(shares, dropout, self.training)
+        return mix(shares, projected, links) + self.bias
+
+
+class Autoencoder(nn.Module):
+    """Encoder, decoder, token; `forward` is the loss."""
+
+    def __init__(self, num_features: int, config: GraphMAEConfig) -> None:
+        super().__init__()
+        self.config = config
+        units = config.dim // config.heads
+        self.first = Attention(num_features, config.heads, units)
+        self.second = Attention(config.dim, config.heads, units)
+        self.activations = nn.ModuleList(nn.PReLU() for _ in range(2))
+        self.token = nn.Parameter(torch.zeros(1, num_features))
+        self.bridge = nn.Linear(config.dim, config.dim, bias=False)
+        self.decoder = Attention(config.dim, 1, num_features)
+
+    def forward(self, x: Matrix, links: Links, mask: Mask, generator: torch.Generator) -> Tensor:
+        """Mean error over the masked nodes."""
+        p = self.config.input_dropout
+        seen = x.dropout(p, generator) if p > 0 else x
+        projected = seen @ self.first.weight
+        if self.config.replace > 0:
+            projected = projected.index_select(0, mask.shown)
+        token = self.token @ self.first.weight
+        codes = self.encode(torch.where(mask.token[:, None], token, projected), links)
+        kept = torch.ones(x.shape[0], 1)
+        kept[mask.hidden] = 0
+        z = F.dropout(self.bridge(codes) * kept, p, self.training)
+        z = self.neighbourhoods(z, links)[mask.hidden]
+        cosine = cosines(x, z, self.decoder.weight, self.decoder.bias, mask.hidden)
+        return (1 - cosine).pow(self.config.exponent).mean()
+
+    def encode(self, projected: Tensor, links: Links) -> Tensor:
+        """Codes from attributes times the first weight, `(N, D)`."""
+        dropout = self.config.attention_dropout
+        h = self.activations[0](self.first(projected, links, dropout))
+        h = F.dropout(h, self.config.input_dropout, self.training)
+        codes: Tensor = self.activations[1](self.second(h @ self.second.weight, links, dropout))
+        return codes
+
+    def neighbourhoods(self, z: Tensor, links: Links) -> Tensor:
+        """What the decoder's attention makes of z, `(N, D)`, before its weight."""
+        receive, send = (
+            z @ (self.decoder.weight @ v.T) for v in (self.decoder.receive, self.decoder.send)
+        )
+        shares = attend(receive, send, links)
+        shares = F.dropout(shares, self.config.attention_dropout, self.training)
+        return mix(shares, z, links)
+
+
+def attend(receive: Tensor, send: Tensor, links: Links) -> Tensor:
+    """Attention of each node over its neighbours and itself, one column per head, `(M, heads)`.
+
+    Args:
+        receive: What a node adds to the logits of its own row, `(N, heads)`.
+        send: What it adds to those of the nodes that attend to it, `(N, heads)`.
+        links: Who attends to whom.
+    """
+    logits = receive.index_select(0, links.row) + send.index_select(0, links.col)
+    logits = F.leaky_relu(logits, 0.2)
+    index = links.row[:, None].expand_as(logits)
+    highest = torch.full_like(receive, -torch.inf)
+    highest = highest.scatter_reduce(0, index, logits.detach(), "amax")
+    weight = (logits - highest.detach().index_select(0, links.row)).exp()
+    if links.weight is not None:
+        weight = weight * links.weight[:, None]
+    total = torch.zeros_like(receive).index_add(0, links.row, weight)
+    return weight / total.index_select(0, links.row)
+
+
+def mix(shares: Tensor, h: Tensor, links: Links) -> Tensor:
+    """Sum the rows of neighbours, each head its own columns: out_i = sum_j shares_ij h_j.
+
+    Args:
+        shares: Weight of each link, one column per head, `(M, heads)`.
+        h: Rows to sum, `(N, heads · units)`.
+        links: Who is summed with whom.
+    """
+    product: Tensor = _Mix.apply(shares, h, links)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _Mix(torch.autograd.Function):
+    """One sparse product per head, and per gradient; no message is stored."""
+
+    @staticmethod
+    def forward(ctx: Any, shares: Tensor, h: Tensor, links: Links) -> Tensor:
+        ctx.save_for_backward(shares, h)
+        ctx.links = links
+        blocks = h.chunk(shares.shape[1], dim=1)
+        return torch.cat([links.matrix(s) @ b for s, b in zip(shares.T, blocks, strict=True)], 1)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        shares, h = ctx.saved_tensors
+        links: Links = ctx.links
+        of_shares, of_h = torch.empty_like(shares), torch.empty_like(h)
+        heads = shares.shape[1]
+        nothing = links.matrix(torch.zeros(len(shares), dtype=h.dtype))
+        for k, (g, b, out) in enumerate(
+            zip(gradient.chunk(heads, 1), h.chunk(heads, 1), of_h.chunk(heads, 1), strict=True)
+        ):
+            g = g.contiguous()
+            out.copy_(links.matrix(shares[:, k][links.transposed]) @ g)
+            of_shares[:, k] = torch.sparse.sampled_addmm(nothing, g, b.contiguous().T).values()
+        return of_shares, of_h, None
+
+
+def cosines(x: Matrix, z: Tensor, weight: Tensor, bias: Tensor, nodes: Tensor) -> Tensor:
+    """Cosine of the attributes of some nodes with z W + b, which is never built, `(n,)`.
+
+    Args:
+        x: Attributes, `(N, F)`.
+        z: Rows for these nodes, `(n, D)`.
+        weight: W, `(D, F)`.
+        bias: b, `(F,)`.
+        nodes: The nodes, `(n,)`. One without attributes, or with zeros rebuilt, gets a cosine of 0.
+    """
+    both = x @ torch.cat([weight.T, bias[:, None]], 1)  # (N, D + 1): X W' and X b
+    both = both.index_select(0, nodes)
+    product = (both[:, :-1] * z).sum(1) + both[:, -1]
+    square = ((z @ (weight @ weight.T) + 2 * (weight @ bias)) * z).sum(1) + bias @ bias
+    lengths = row_lengths(x)[nodes]
+    known = (square > TINY) & (lengths > TINY)
+    scale = torch.where(known, lengths * square.clamp_min(TINY).sqrt(), 1.0)
+    return torch.where(known, product / scale, 0.0)
+
+
+def row_lengths(x: Matrix) -> Tensor:
+    """Euclidean length of each row, `(N,)`."""
+    if not is_sparse(x.data):
+        return x.data.square().sum(1).sqrt()
+    row = torch.repeat_interleave(x.data.crow_indices().diff())
+    squares = x.data.values().square()
+    return squares.new_zeros(x.shape[0]).index_add_(0, row, squares).sqrt()
