@@ -1,0 +1,132 @@
+"""CLNode: learn from easy labels first, and let the hard ones, often wrong, join later.
+
+1. Train a GCN on the given labels; every node gets its given label or else its prediction.
+2. Difficulty of a labelled node u = local + alpha * global:
+
+       local  = -sum_c s_c log s_c        s_c = share of class c among u and its neighbours
+       global = 1 / r                     r = m / (mean of m over the labelled nodes of u's class)
+       m      = C z_u . m_y / sum_c z_u . m_c
+
+   z are the network's probabilities, scaled to length 1; m_c is the mean of z over the nodes of
+   class c, scaled to length 1; y is the given label. An r above 0.95 counts as 1.
+3. Train a new GCN; in epoch t (from 0) on the easiest share of the labels
+
+       share = min(1, start_share^(1 - t / full_after))
+
+Wei et al., CLNode: Curriculum Learning for Node Classification, WSDM 2023.
+Differences: start_share and full_after are settings, where the authors search a grid by validation
+accuracy. Their first network has a perceptron behind its convolutions and z is the softmax of what
+goes into it, 16 wide. Neighbours count by edge weight, if there are weights.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import labelled_nodes, prepare, stage
+from brgcl.baselines.supervised import GCNConfig, train_gcn
+from brgcl.config import require
+from brgcl.method.sparse import Matrix
+
+TYPICAL = 0.95  # relative similarity from which on a node is as typical as any
+LEAST = 1e-6  # relative similarity of the hardest nodes
+
+
+@dataclass(frozen=True)
+class CLNodeConfig(GCNConfig):
+    """Settings of CLNode; those of the GCN hold for both of its trainings."""
+
+    epochs: int = 500
+    """Training epochs of each network."""
+    alpha: float = 1.0
+    """Weight of the global difficulty beside the local one."""
+    start_share: float = 0.75
+    """Share of the labels, the easiest, learned from at first."""
+    full_after: int = 100
+    """Epochs until all labels are learned from."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        require(self, "alpha", self.alpha >= 0, "0 or more")
+        require(self, "start_share", 0 < self.start_share <= 1, "in (0, 1]")
+        require(self, "full_after", self.full_after >= 1, "at least 1")
+
+
+def local_difficulty(classes: Tensor, transition: Matrix, num_classes: int) -> Tensor:
+    """Entropy of the classes around each node, itself included, `(N,)`.
+
+    Args:
+        classes: Class of each node, `(N,)`.
+        transition: Row-stochastic adjacency with self-loops, `(N, N)`.
+        num_classes: C.
+    """
+    share = transition @ F.one_hot(classes, num_classes).float()
+    entropy: Tensor = torch.special.entr(share).sum(1)
+    return entropy
+
+
+def global_difficulty(codes: Tensor, classes: Tensor, nodes: Tensor, num_classes: int) -> Tensor:
+    """How untypical some nodes are of their class, `(n,)`, from 1 for typical ones.
+
+    Args:
+        codes: Positive codes of all nodes, `(N, D)`.
+        classes: Class of each node, `(N,)`.
+        nodes: The nodes, `(n,)`.
+        num_classes: C.
+    """
+    member = F.one_hot(classes, num_classes).float()
+    z = F.normalize(codes)
+    means = F.normalize(member.T @ z)  # (C, D), zero for a class without nodes
+    similarity = z[nodes] @ means.T  # (n, C)
+    present = int((member.sum(0) > 0).sum())
+    own = classes[nodes]
+    m = present * similarity.gather(1, own[:, None]).squeeze(1) / similarity.sum(1)
+    count = torch.bincount(own, minlength=num_classes).clamp_min(1)
+    mean = torch.zeros(num_classes).index_add_(0, own, m) / count
+    r = m / mean[own]
+    return 1 / torch.where(r > TYPICAL, 1, r.clamp_min(LEAST))
+
+
+def learned_share(epoch: int, config: CLNodeConfig) -> float:
+    """Share of the labels learned from in an epoch, counted from 1."""
+    return min(1.0, math.pow(config.start_share, 1 - (epoch - 1) / config.full_after))
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: CLNodeConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train, rank the labels, train anew; returns the second GCN's hidden layer and output."""
+    labels, nodes = labelled_nodes(labels, "clnode")
+    prepared = prepare(graph)
+    C, total = labels.num_classes, 2 * config.epochs
+    first = train_gcn(
+        prepared,
+        labels,
+        config,
+        generator,
+        lambda logits, _: F.cross_entropy(logits[nodes], labels.train[nodes]),
+        stage(report, 0, total),
+    ).fitted()
+    assert first.probabilities is not None, "a GCN predicts"
+    classes = torch.where(labels.train >= 0, labels.train, first.probabilities.argmax(1))
+    difficulty = local_difficulty(classes, prepared.adjacency.transition, C)[nodes]
+    difficulty += config.alpha * global_difficulty(first.probabilities, classes, nodes, C)
+    ranked = nodes[difficulty.argsort(stable=True)]
+
+    def loss(logits: Tensor, epoch: int) -> Tensor:
+        easy = ranked[: max(1, int(learned_share(epoch, config) * ranked.numel()))]
+        return F.cross_entropy(logits[easy], labels.train[easy])
+
+    return train_gcn(
+        prepared, labels, config, generator, loss, stage(report, config.epochs, total)
+    ).fitted()

@@ -1,0 +1,96 @@
+"""Forward correction: estimate how labels get mixed up, and mix predictions alike.
+
+1. Train a GCN on the given labels.
+2. T[c] = its probabilities at the node, of all nodes, that it is surest belongs to class c; that
+   node is taken to be of class c, so T[c, d] estimates P(given d | true c).
+3. Train a new GCN by cross-entropy of p T with the given labels:
+
+       loss = -mean_i log (p_i T)[given label of i]
+
+   It predicts p, before the mixing.
+
+Patrini et al., Making Deep Neural Networks Robust to Label Noise: a Loss Correction Approach,
+CVPR 2017.
+Differences: GCNs instead of image networks. p T is kept above 1e-5, the NoisyGL benchmark keeps p
+above it.
+"""
+
+from dataclasses import dataclass, replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import labelled_nodes, prepare, stage
+from brgcl.baselines.supervised import GCNConfig, train_gcn
+from brgcl.config import require
+
+SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
+
+
+@dataclass(frozen=True)
+class ForwardConfig(GCNConfig):
+    """Settings of forward correction; those of the GCN hold for both of its trainings."""
+
+    pretrain_epochs: int = 200
+    """Epochs of the first training, from which T is estimated."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        require(self, "pretrain_epochs", self.pretrain_epochs >= 1, "at least 1")
+
+
+def estimated_transition(probabilities: Tensor) -> Tensor:
+    """T, the probabilities at the surest node of each class, `(C, C)`; rows sum to 1.
+
+    Args:
+        probabilities: Of a network that learned the given labels, `(N, C)`.
+    """
+    return probabilities[probabilities.argmax(0)]
+
+
+def forward_cross_entropy(logits: Tensor, target: Tensor, transition: Tensor) -> Tensor:
+    """Mean cross-entropy of the mixed predictions p T.
+
+    Args:
+        logits: `(n, C)`.
+        target: Given labels, `(n,)`.
+        transition: T, `(C, C)`.
+    """
+    mixed = logits.softmax(1) @ transition
+    return F.nll_loss(mixed.clamp_min(SMALLEST).log(), target)
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: ForwardConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train, estimate T, train anew; returns the second GCN's hidden layer and probabilities."""
+    labels, nodes = labelled_nodes(labels, "forward")
+    given = labels.train[nodes]
+    prepared = prepare(graph)
+    total = config.pretrain_epochs + config.epochs
+    first = train_gcn(
+        prepared,
+        labels,
+        replace(config, epochs=config.pretrain_epochs),
+        generator,
+        lambda logits, _: F.cross_entropy(logits[nodes], given),
+        stage(report, 0, total),
+    ).fitted()
+    assert first.probabilities is not None, "a GCN predicts"
+    transition = estimated_transition(first.probabilities)
+    return train_gcn(
+        prepared,
+        labels,
+        config,
+        generator,
+        lambda logits, _: forward_cross_entropy(logits[nodes], given, transition),
+        stage(report, config.pretrain_epochs, total),
+    ).fitted()
