@@ -7,15 +7,18 @@ import torch
 from torch import Tensor, nn
 
 from brgcl.config import Activation
-from brgcl.method.sparse import Matrix
+from brgcl.method.sparse import Matrix, is_sparse
 from brgcl.method.views import Diffusion
+
+OPERATOR_COST = 20  # time of a multiplication with A, against one in a dense product
+SPARSE_COST = 3  # the same for a sparse X
 
 
 class Encoder(nn.Module):
     """H = A σ(A X W₀ + b₀) W₁ + b₁, for any number of layers from one up.
 
     A masked attribute column of X is a masked row of W₀, so that X itself, sparse or dense, is
-    never copied.
+    never copied. The first layer computes A (X W₀) or (A X) W₀, whichever is less work.
 
     Args:
         num_features: F.
@@ -64,10 +67,38 @@ class Encoder(nn.Module):
         """
         h: Tensor | None = None
         for weight, bias in zip(self.weights, self.biases, strict=True):
-            if h is None:
-                h = x @ (weight if columns is None else columns[:, None] * weight)
+            if h is not None:
+                h = adjacency @ (self.activation(h) @ weight)
             else:
-                h = self.activation(h) @ weight
-            h = (adjacency @ h).add_(bias)
+                seen = weight if columns is None else columns[:, None] * weight
+                first = averages_first(x, adjacency, weight.shape[1])
+                h = averaged(x, adjacency) @ seen if first else adjacency @ (x @ seen)
+            h = h.add_(bias)
         assert h is not None, "an encoder has at least one layer"
         return h
+
+
+def averages_first(x: Matrix, adjacency: Matrix | Diffusion, hidden: int) -> bool:
+    """Whether (A X) W is less work than A (X W), with its gradient; so it is for narrow X.
+
+    A X needs no gradient, while A (X W) takes a product with A again on the way back. Products
+    with A are bound by memory, those with a sparse X by the cache, dense ones by arithmetic:
+    their multiplications are weighted by what they cost.
+    """
+    operator, times = (
+        (adjacency, 1) if isinstance(adjacency, Matrix) else (adjacency.adjacency, adjacency.steps)
+    )
+    N, F = x.shape
+    a = OPERATOR_COST * operator.num_stored * times
+    per_attribute = SPARSE_COST if is_sparse(x.data) else 1
+    return F * (a + 2 * N * hidden) < 2 * hidden * (a + per_attribute * x.num_stored)
+
+
+def averaged(x: Matrix, adjacency: Matrix | Diffusion) -> Tensor:
+    """A X, dense `(N, F)`; computed once for an operator and kept with it."""
+    kept = adjacency.__dict__.get("averaged")
+    if kept is None or kept[0] is not x:
+        kept = (x, adjacency @ x.dense)
+        adjacency.__dict__["averaged"] = kept
+    product: Tensor = kept[1]
+    return product

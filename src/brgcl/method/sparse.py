@@ -79,6 +79,16 @@ class Matrix:
         """Numbers of rows and columns."""
         return self.data.shape
 
+    @property
+    def num_stored(self) -> int:
+        """Entries that are stored: all of a dense matrix."""
+        return self.data.values().numel() if is_sparse(self.data) else self.data.numel()
+
+    @cached_property
+    def dense(self) -> Tensor:
+        """The matrix as a dense tensor, made on first use and kept."""
+        return self.data.to_dense() if is_sparse(self.data) else self.data
+
     @cached_property
     def transposed(self) -> list[tuple[slice, Tensor]]:
         """The transpose, as blocks of its columns with their range; built on first use and kept.
