@@ -2,7 +2,14 @@ import pytest
 import torch
 
 from brgcl.baselines import candidates as module
-from brgcl.baselines.candidates import Candidates, both_ways, distinct, most_similar, without
+from brgcl.baselines.candidates import (
+    Candidates,
+    among,
+    both_ways,
+    distinct,
+    most_similar,
+    without,
+)
 
 # Pairs (target, source) of five nodes; node 3 receives nothing, node 4 sends nothing.
 PAIRS = torch.tensor([[0, 0, 1, 2, 4, 4], [1, 2, 2, 0, 0, 3]])
@@ -62,6 +69,7 @@ def test_the_search_by_tiles_equals_one_over_all(tile, monkeypatch):
     assert torch.equal(found, scores.topk(3, dim=1).indices)
     assert most_similar(lambda part: scores[part], 9, 5, 8).shape == (9, 5)
     assert most_similar(lambda part: scores[part, :0], 9, 0, 3).shape == (9, 0)
+    assert most_similar(lambda part: scores[:0][part], 0, 5, 3).shape == (0, 3)
 
 
 def test_keys_are_sorted_distinct_mirrored_and_left_out():
@@ -72,3 +80,4 @@ def test_keys_are_sorted_distinct_mirrored_and_left_out():
     assert both_ways(torch.tensor([1, 11, 4, 5]), 4).tolist() == [1, 4, 5, 11, 14]
     assert without(keys, torch.tensor([3, 9])).tolist() == [7, 7, 1]
     assert without(keys, torch.tensor([], dtype=torch.long)).tolist() == keys.tolist()
+    assert among(keys, torch.tensor([3, 9])).tolist() == [False, True, False, False]

@@ -245,6 +245,13 @@ def test_validation_labels_choose_when_to_mine():
     assert len(set(counts[0])) > len(set(counts[1]))
 
 
+@pytest.mark.parametrize("form", [{"n_p": 2}, ALL], ids=["sparse", "published"])
+def test_a_graph_whose_every_node_is_labelled_has_nothing_to_mine(form):
+    labels = ObservedLabels(torch.tensor([0, 0, 0, 1, 1, 1]), None, 2)
+    fitted = fit(GRAPH, labels, NRGNNConfig(epochs=3, p_u=0.0, **form), rng())
+    assert bool(fitted.probabilities.isfinite().all())
+
+
 def test_the_published_form_refuses_what_does_not_fit():
     check_size(2708, 140, NRGNNConfig(**ALL))
     check_size(160_000, 200, NRGNNConfig())

@@ -132,7 +132,8 @@ def most_similar(
     """
     step = max(1, TILE // max(num_members, 1))
     count = min(count, num_members)
-    tiles = [slice(at, min(at + step, num_queries)) for at in range(0, num_queries, step)]
+    starts = range(0, max(num_queries, 1), step)
+    tiles = [slice(at, min(at + step, num_queries)) for at in starts]
     return torch.cat([similarity(tile).topk(count, dim=1).indices for tile in tiles])
 
 
@@ -151,7 +152,11 @@ def distinct(keys: Tensor) -> Tensor:
 
 def without(keys: Tensor, others: Tensor) -> Tensor:
     """Keys that are not among `others`, which are sorted."""
+    return keys[~among(keys, others)]
+
+
+def among(keys: Tensor, others: Tensor) -> Tensor:
+    """Mask of the keys that are among `others`, which are sorted."""
     if len(others) == 0:
-        return keys
-    place = torch.searchsorted(others, keys).clamp_max(len(others) - 1)
-    return keys[others[place] != keys]
+        return torch.zeros_like(keys, dtype=torch.bool)
+    return others[torch.searchsorted(others, keys).clamp_max(len(others) - 1)] == keys

@@ -1,0 +1,201 @@
+"""UnionNET: labelled nodes nearby vote on each label, to weigh it and to correct it.
+
+After a warm-up with plain cross-entropy, each labelled node i has a support set S_i: the labelled
+nodes that random walks from i meet. With h the last layer's output, its rows of unit length,
+
+    a_ij = exp(h_i h_j) / sum_{m in S_i} exp(h_i h_m)       P_i(c) = sum_{j in S_i} a_ij [y_j = c]
+    L_r = - mean_i P_i(y_i) log p_i(y_i)                    given labels, weighted by the votes
+    L_c = - mean_i P_i(v_i) log p_i(v_i)                    corrected ones, v_i = argmax_c P_i(c)
+    L_p = sum_c pi_c log (pi_c / mean_i p_i(c))             pi = shares of the given labels
+    L = (1 - alpha) L_r + alpha L_c + beta L_p
+
+The votes are counted anew in each epoch and carry no gradient.
+
+Li, Yin & Chen, Unified Robust Training for Graph Neural Networks against Label Noise, PAKDD 2021.
+Differences: no code of the authors was found, so the formulas follow the publication, and the
+length of the warm-up, the smallest size of S_i (filled up with the labelled nodes of the most
+similar h after the warm-up), the scaling of h and the shared training of the GCN are ours. Walks
+choose each neighbour alike, whatever the weights of edges.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.baselines.candidates import Candidates, among, distinct, most_similar
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import labelled_nodes, prepare
+from brgcl.baselines.supervised import GCNConfig, train_gcn
+from brgcl.config import require
+
+POOL = 4096  # labelled nodes among which similar ones are searched
+
+
+@dataclass(frozen=True)
+class UnionNETConfig(GCNConfig):
+    """Settings of UnionNET: those of the GCN and of the votes."""
+
+    warmup_epochs: int = 50
+    """Epochs with plain cross-entropy, before the votes count."""
+    num_walks: int = 10
+    """Random walks from each labelled node."""
+    walk_length: int = 10
+    """Steps of a walk."""
+    support: int = 5
+    """Least number of voters; where walks meet fewer, nodes with similar output join."""
+    alpha: float = 0.5
+    """Weight of the corrected labels against the given ones."""
+    beta: float = 1.0
+    """Weight of the prior on the shares of classes."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        super().__post_init__()
+        for name in ("num_walks", "walk_length", "support"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        for name in ("warmup_epochs", "beta"):
+            require(self, name, getattr(self, name) >= 0, "0 or more")
+        require(self, "alpha", 0 <= self.alpha <= 1, "in [0, 1]")
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: UnionNETConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train the GCN and return its hidden layer and class probabilities."""
+    labels, nodes = labelled_nodes(labels, "unionnet")
+    given, C = labels.train[nodes], labels.num_classes
+    walks = random_walks(
+        graph.edge_index,
+        int(graph.num_nodes),
+        nodes.repeat_interleave(config.num_walks),
+        config.walk_length,
+        generator,
+    )
+    met = labelled_nodes_met(walks, nodes, int(graph.num_nodes))
+    support: Candidates | None = None
+
+    def loss(logits: Tensor, epoch: int) -> Tensor:
+        nonlocal support
+        output = logits[nodes]  # (L, C)
+        if epoch <= config.warmup_epochs:
+            return F.cross_entropy(output, given)
+        h = F.normalize(output.detach(), dim=1)
+        if support is None:
+            support = fill_up(met, h, config.support, generator)
+        return union_loss(output, given, votes(support, h, given, C), config.alpha, config.beta)
+
+    return train_gcn(prepare(graph), labels, config, generator, loss, report).fitted()
+
+
+def random_walks(
+    edge_index: Tensor, num_nodes: int, start: Tensor, length: int, generator: torch.Generator
+) -> Tensor:
+    """Walk from each start to a random neighbour, again and again; nobody leaves a lone node.
+
+    Args:
+        edge_index: Both directions of every edge, sorted by the first row, `(2, 2E)`.
+        num_nodes: N.
+        start: First node of each walk, `(W,)`.
+        length: Number of steps.
+        generator: Source of randomness.
+
+    Returns:
+        Nodes met after each step, `(W, length)`.
+    """
+    degree = torch.bincount(edge_index[0], minlength=num_nodes)
+    first = degree.cumsum(0) - degree
+    neighbours = torch.cat([edge_index[1], start.new_zeros(1)])  # a place to read where none are
+    at, steps = start, []
+    for _ in range(length):
+        chance = torch.rand(len(at), generator=generator, dtype=torch.float64)
+        step = neighbours[first[at] + (chance * degree[at]).long()]
+        at = torch.where(degree[at] > 0, step, at)
+        steps.append(at)
+    return torch.stack(steps, dim=1)
+
+
+def labelled_nodes_met(walks: Tensor, nodes: Tensor, num_nodes: int) -> Tensor:
+    """Sorted keys `i L + j` of the pairs in which walks from the i-th labelled node meet the j-th.
+
+    Args:
+        walks: Nodes met, the same number of walks for each labelled node in turn, `(L k, length)`.
+        nodes: The labelled nodes, `(L,)`.
+        num_nodes: N.
+    """
+    L = len(nodes)
+    place = torch.full((num_nodes,), -1).index_put((nodes,), torch.arange(L))
+    met = place[walks].reshape(L, -1)  # (L, walks times length), -1 where there is no label
+    own = torch.arange(L)[:, None]
+    return distinct((own * L + met)[(met >= 0) & (met != own)])
+
+
+def fill_up(met: Tensor, h: Tensor, least: int, generator: torch.Generator) -> Candidates:
+    """Complete support sets below `least` members with the nodes of the most similar output.
+
+    Args:
+        met: Sorted keys `i L + j` of the pairs met by walks.
+        h: Unit-length outputs of the labelled nodes, `(L, C)`.
+        least: Wanted number of members.
+        generator: Draws the nodes to search among where there are many.
+
+    Returns:
+        Pairs (node, member), both places among the labelled nodes.
+    """
+    L = len(h)
+    missing = least - torch.bincount(met // L, minlength=L)
+    few = (missing > 0).nonzero().squeeze(1)
+    pool = torch.randperm(L, generator=generator)[:POOL].sort().values
+    similar = h[pool].T.contiguous()  # (C, P)
+    # of twice as many at most one is the node itself and fewer than `least` are members already
+    place = most_similar(lambda tile: h[few[tile]] @ similar, len(few), len(pool), 2 * least)
+    keys = few[:, None] * L + pool[place]
+    new = (pool[place] != few[:, None]) & ~among(keys.flatten(), met).view_as(keys)
+    new &= new.cumsum(1) <= missing[few, None]
+    return Candidates.from_keys(distinct(torch.cat([met, keys[new]])), L)
+
+
+def votes(support: Candidates, h: Tensor, given: Tensor, num_classes: int) -> Tensor:
+    """Share of the support sets' votes for each class, P, `(L, C)`.
+
+    A node without any support votes for its own label.
+
+    Args:
+        support: Pairs (node, member).
+        h: Unit-length outputs of the labelled nodes, `(L, C)`.
+        given: Their labels, `(L,)`.
+        num_classes: C.
+    """
+    weight = support.inner_products(h).exp()
+    ballots = F.one_hot(given, num_classes).to(h.dtype)  # (L, C)
+    total = support.product(weight, ballots)
+    count = total.sum(1, keepdim=True)
+    return torch.where(count > 0, total / count.clamp_min(1e-12), ballots)
+
+
+def union_loss(logits: Tensor, given: Tensor, share: Tensor, alpha: float, beta: float) -> Tensor:
+    """Reweighted, corrected and prior loss together, L.
+
+    Args:
+        logits: Logits of the labelled nodes, `(L, C)`.
+        given: Their labels, `(L,)`.
+        share: Votes P, `(L, C)`.
+        alpha: Weight of the corrected labels against the given ones.
+        beta: Weight of the prior.
+    """
+    log_p = logits.log_softmax(1)
+    own = share.gather(1, given[:, None])
+    most, corrected = share.max(1, keepdim=True)
+    reweighted = -(own * log_p.gather(1, given[:, None])).mean()
+    correction = -(most * log_p.gather(1, corrected)).mean()
+    prior = torch.bincount(given, minlength=logits.shape[1]).to(logits.dtype) / len(given)
+    mean = log_p.exp().mean(0).clamp_min(1e-12)
+    divergence = (torch.xlogy(prior, prior) - prior * mean.log()).sum()  # 0 log 0 = 0
+    loss: Tensor = (1 - alpha) * reweighted + alpha * correction + beta * divergence
+    return loss
