@@ -1,0 +1,158 @@
+"""ARGA and ARVGA: graph autoencoders whose codes a discriminator pushes towards N(0, I).
+
+    H = ReLU(A X W0)                      A = D^-1/2 (A + I) D^-1/2, no biases
+    Z = A (H + 0.1 noise) W1              arga
+    Z = M + noise exp(A H W2), M = A H W1         arvga
+
+Each iteration makes five steps on the reconstruction of the graph (reconstruction.py; arvga adds
+KL(Z | N(0, I)) / N), one step of the discriminator, which tells draws from N(0, I) from codes, and
+one step of the encoder to fool it (in arga together with the reconstruction). Representations are
+Z without noise.
+
+Pan et al., Adversarially Regularized Graph Autoencoder for Graph Embedding, IJCAI 2018.
+Differences: all edges are trained on (the authors' code takes 15 % away, for clustering too); codes
+are read without noise, from the last iteration; on large graphs the pairs are sampled.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.data import Data
+from torch_geometric.nn import ARGA, ARGVA
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import prepare, seeded
+from brgcl.baselines.reconstruction import num_columns, reconstruction_loss
+from brgcl.config import Scaling, check_types, require
+from brgcl.method.encoder import Encoder
+from brgcl.method.graph import Graph
+from brgcl.method.node_loss import sample_negatives
+
+
+@dataclass(frozen=True)
+class ARGAConfig:
+    """Settings of ARGA and ARVGA, those of the authors for clustering."""
+
+    variational: bool = False
+    """Codes are drawn around a mean (arvga) instead of computed (arga)."""
+    hidden: int = 32
+    """Units of the encoder's hidden layer and of the discriminator's second one."""
+    dim: int = 32
+    """Dimension of the representations."""
+    discriminator: int = 64
+    """Units of the discriminator's first hidden layer."""
+    noise: float = 0.1
+    """Deviation of the noise on the hidden layer (arga)."""
+    lr: float = 5e-4
+    """Learning rate of Adam for the reconstruction."""
+    adversarial_lr: float = 1e-3
+    """Learning rate of Adam for the discriminator and for fooling it."""
+    iterations: int = 50
+    """Training iterations."""
+    steps: int = 5
+    """Steps on the reconstruction in each iteration."""
+    num_negatives: int | Literal["auto"] | None = "auto"
+    """Nodes drawn per step to pair all with: none = all, auto = all up to 5,000, then 512."""
+    attributes: Literal["auto"] | Scaling = "none"
+    """Scaling of attributes: none = as given; auto = as in brgcl."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("hidden", "dim", "discriminator", "iterations", "steps"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        for name in ("lr", "adversarial_lr"):
+            require(self, name, getattr(self, name) > 0, "above 0")
+        require(self, "noise", self.noise >= 0, "0 or more")
+        if isinstance(self.num_negatives, int):
+            require(self, "num_negatives", self.num_negatives >= 1, "at least 1, auto or none")
+
+
+class NoisyEncoder(nn.Module):
+    """Codes, or their means and log deviations, from a prepared graph; noise only in training."""
+
+    def __init__(self, num_features: int, config: ARGAConfig, generator: torch.Generator) -> None:
+        super().__init__()
+        heads = 2 if config.variational else 1
+        self.weights = Encoder(
+            num_features, hidden=config.hidden, dim=config.dim, generator=generator
+        ).weights
+        for _ in range(heads - 1):
+            head = Encoder(config.hidden, dim=config.dim, num_layers=1, generator=generator)
+            self.weights.extend(head.weights)
+        self.noise = 0.0 if config.variational else config.noise
+
+    def forward(self, graph: Graph) -> Tensor | tuple[Tensor, Tensor]:
+        """Return `(N, D)` codes, or two such matrices with a variational head."""
+        first, *heads = self.weights
+        adjacency = graph.adjacency.normalized
+        hidden = F.relu(adjacency @ (graph.x @ first))
+        if self.training and self.noise > 0:
+            hidden = hidden + self.noise * torch.randn_like(hidden)
+        found = [adjacency @ (hidden @ head) for head in heads]
+        return found[0] if len(found) == 1 else (found[0], found[1])
+
+
+def make_model(num_features: int, config: ARGAConfig, generator: torch.Generator) -> ARGA | ARGVA:
+    """Put an encoder and a discriminator with small random weights together."""
+    discriminator = nn.Sequential(
+        nn.Linear(config.dim, config.discriminator),
+        nn.ReLU(),
+        nn.Linear(config.discriminator, config.hidden),
+        nn.ReLU(),
+        nn.Linear(config.hidden, 1),
+    )
+    family = ARGVA if config.variational else ARGA
+    model = family(NoisyEncoder(num_features, config, generator), discriminator)
+    for name, parameter in discriminator.named_parameters():
+        nn.init.normal_(parameter, std=0.01 if name.endswith("weight") else 0.0)
+    return model
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: ARGAConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train encoder and discriminator in turns and return the codes; `labels` are not read."""
+    prepared = prepare(graph, config.attributes)
+    N = prepared.x.shape[0]
+    count = num_columns(config.num_negatives, N)
+    with seeded(generator):
+        model = make_model(prepared.x.shape[1], config, generator)
+        reconstructs = torch.optim.Adam(model.encoder.parameters(), lr=config.lr)
+        tells = torch.optim.Adam(model.discriminator.parameters(), lr=config.adversarial_lr)
+        fools = torch.optim.Adam(model.encoder.parameters(), lr=config.adversarial_lr)
+
+        def reconstruction(z: Tensor) -> Tensor:
+            columns = sample_negatives(N, count, generator)
+            return reconstruction_loss(z, prepared.adjacency, columns)
+
+        for iteration in range(1, config.iterations + 1):
+            for _ in range(config.steps):
+                loss = reconstruction(model.encode(prepared))
+                if config.variational:
+                    loss = loss + model.kl_loss() / N
+                descend(loss, reconstructs)
+            with torch.no_grad():
+                z = model.encode(prepared)
+            descend(model.discriminator_loss(z), tells)
+            z = model.encode(prepared)
+            fooled = model.reg_loss(z)
+            descend(fooled if config.variational else fooled + reconstruction(z), fools)
+            if report is not None:
+                report(iteration, config.iterations, f"loss {loss.item():.3f}")
+        with torch.no_grad():
+            return Fitted(model.eval().encode(prepared))
+
+
+def descend(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
+    """Make one step of an optimizer, on its own parameters only."""
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()

@@ -1,0 +1,79 @@
+"""GAE: a GCN encoder whose inner products say where the edges are.
+
+    Z = A ReLU(A X W0) W1                 A = D^-1/2 (A + I) D^-1/2, no biases
+    loss = weighted cross-entropy between sigmoid(z_i · z_j) and A + I over all pairs
+
+The loss is in reconstruction.py.
+
+Kipf & Welling, Variational Graph Auto-Encoders, NeurIPS workshop 2016; the form without the
+variational part. Differences: all edges are trained on (the authors' code is for link prediction
+and keeps 15 % of them for tests); on large graphs the pairs are sampled.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import prepare
+from brgcl.baselines.reconstruction import num_columns, reconstruction_loss
+from brgcl.config import Scaling, check_types, require
+from brgcl.method.encoder import Encoder
+from brgcl.method.node_loss import sample_negatives
+
+
+@dataclass(frozen=True)
+class GAEConfig:
+    """Settings of GAE, those of its authors."""
+
+    hidden: int = 32
+    """Units of the hidden layer."""
+    dim: int = 16
+    """Dimension of the representations."""
+    lr: float = 0.01
+    """Learning rate of Adam."""
+    epochs: int = 200
+    """Training epochs."""
+    num_negatives: int | Literal["auto"] | None = "auto"
+    """Nodes drawn per epoch to pair all with: none = all, auto = all up to 5,000, then 512."""
+    attributes: Literal["auto"] | Scaling = "none"
+    """Scaling of attributes: none = as given; auto = as in brgcl."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("hidden", "dim", "epochs"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        require(self, "lr", self.lr > 0, "above 0")
+        if isinstance(self.num_negatives, int):
+            require(self, "num_negatives", self.num_negatives >= 1, "at least 1, auto or none")
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: GAEConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train the autoencoder and return its codes; `labels` are not read."""
+    prepared = prepare(graph, config.attributes)
+    x, adjacency = prepared.x, prepared.adjacency
+    N, F = x.shape
+    encoder = Encoder(F, hidden=config.hidden, dim=config.dim, generator=generator)
+    for bias in encoder.biases:
+        bias.requires_grad_(False)  # they start at 0 and stay there
+    optimizer = torch.optim.Adam(encoder.weights, lr=config.lr)
+    count = num_columns(config.num_negatives, N)
+    for epoch in range(1, config.epochs + 1):
+        columns = sample_negatives(N, count, generator)
+        loss = reconstruction_loss(encoder(x, adjacency.normalized), adjacency, columns)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if report is not None:
+            report(epoch, config.epochs, f"loss {loss.item():.3f}")
+    with torch.no_grad():
+        return Fitted(encoder(x, adjacency.normalized))

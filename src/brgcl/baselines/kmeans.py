@@ -1,0 +1,49 @@
+"""K-means: the attributes themselves as representations; the graph is not looked at.
+
+Z = X, rows scaled to sum 1. Clustering then is K-means on attributes, as in the oldest row of
+every table of node clustering, and classification is a classifier on attributes alone.
+
+Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, 1982.
+Differences: clustering scales each row to unit length first, here as for every method.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import check_memory
+from brgcl.config import Scaling, check_types
+from brgcl.method.attributes import learn_preparation
+
+
+@dataclass(frozen=True)
+class KMeansConfig:
+    """Settings of K-means on attributes."""
+
+    attributes: Literal["auto"] | Scaling = "auto"
+    """Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: KMeansConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Return the scaled attributes, dense; nothing is learned and `labels` are not read."""
+    N, F = graph.x.shape
+    # the representations, their rows at unit length, and the copy that K-means works on
+    check_memory("kmeans", 3 * 4.0 * N * F, "use fewer attributes, or s2gc-features")
+    kind = None if config.attributes == "auto" else config.attributes
+    x = learn_preparation(graph.x, kind).apply(graph.x).data
+    if report is not None:
+        report(1, 1, "attributes")
+    return Fitted(x.to_dense() if x.layout == torch.sparse_csr else x.clone())

@@ -1,0 +1,61 @@
+"""Random GCN: an encoder with its initial weights, untrained; the floor for methods that train.
+
+Z = A ReLU(A X W0) W1 with Glorot weights and A = D^-1/2 (A + I) D^-1/2. What it scores is owed to
+the averaging over neighbours and to the width; a trained encoder has to do better.
+
+Kipf & Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017, who
+show an untrained GCN on the karate club. Differences: ReLU, wider, two layers.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch_geometric.data import Data
+
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import check_memory, prepare
+from brgcl.config import check_types, require
+from brgcl.method.encoder import Encoder
+
+
+@dataclass(frozen=True)
+class RandomGCNConfig:
+    """Settings of the untrained encoder, those of brgcl's encoder."""
+
+    hidden: int = 512
+    """Units of every layer but the last."""
+    dim: int = 256
+    """Dimension of the representations."""
+    num_layers: int = 2
+    """Graph convolutions."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("hidden", "dim", "num_layers"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: RandomGCNConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Run the encoder once; nothing is learned and `labels` are not read."""
+    N, F = graph.x.shape
+    check_memory("random-gcn", 3 * 4.0 * N * config.hidden, "make it narrower (hidden)")
+    prepared = prepare(graph)
+    encoder = Encoder(
+        F,
+        hidden=config.hidden,
+        dim=config.dim,
+        num_layers=config.num_layers,
+        generator=generator,
+    )
+    with torch.no_grad():
+        z = encoder(prepared.x, prepared.adjacency.normalized)
+    if report is not None:
+        report(1, 1, "no training")
+    return Fitted(z)
