@@ -12,7 +12,7 @@ from brgcl.baselines.infomax import Discriminator, encode, infomax_loss
 from brgcl.baselines.inputs import prepare
 from brgcl.data import make_graph
 from brgcl.errors import InputError
-from brgcl.method.encoder import Encoder
+from brgcl.method.encoder import Encoder, averages_first
 from brgcl.method.views import Diffusion
 
 # Two triangles with a bridge, 2-3.
@@ -111,17 +111,23 @@ def test_training_stops_when_the_loss_has_not_fallen_for_a_while(name):
     assert said == [(t, 60) for t in range(1, last + 1)]
 
 
-def test_shuffled_codes_are_those_of_shuffled_attributes():
-    graph = prepare(make_graph(50, num_classes=2, num_features=30))
-    assert graph.x.data.layout == torch.sparse_csr
-    network = Encoder(30, dim=4, num_layers=1, activation="prelu", generator=seeded())
+@pytest.mark.parametrize(("num_features", "dim"), [(30, 4), (3, 64)], ids=["wide", "narrow"])
+def test_shuffled_codes_are_those_of_shuffled_attributes(num_features, dim):
+    data = make_graph(50, num_classes=2, num_features=30)
+    graph = prepare(Data(x=data.x.to_dense()[:, :num_features], edge_index=data.edge_index))
+    network = Encoder(num_features, dim=dim, num_layers=1, activation="prelu", generator=seeded())
+    with torch.no_grad():
+        network.biases[0].uniform_(-1, 1, generator=seeded(2))
     order = torch.randperm(50, generator=seeded(1))
-    dense = graph.x.data.to_dense()[order]
+    attributes = graph.x.dense[order]
     for operator in (graph.adjacency.normalized, Diffusion(graph.adjacency.normalized, 0.2)):
+        assert averages_first(graph.x, operator, dim) == (num_features == 3)
         codes, shuffled = encode(network, graph.x, operator, order)
-        expected = operator @ (dense @ network.weights[0]) + network.biases[0]
+        expected = operator @ (attributes @ network.weights[0]) + network.biases[0]
         assert torch.allclose(shuffled, network.activation(expected), atol=1e-6)
         assert torch.equal(codes, encode(network, graph.x, operator)[0])
+        dense = operator @ (graph.x.dense @ network.weights[0]) + network.biases[0]
+        assert torch.allclose(codes, network.activation(dense), atol=1e-6)
 
 
 def test_diffusion_by_steps_is_near_the_dense_inverse():

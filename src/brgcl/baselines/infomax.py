@@ -8,8 +8,9 @@ Negatives are codes of the same views with the rows of X shuffled. By binary cro
 of nodes are trained towards 1 and those of negatives towards 0, each against the summary of the
 next view: its own where there is one view, the other's where there are two.
 
-Shuffling X and multiplying by W is the same as shuffling X W, so attributes are multiplied once and
-never copied. The weights with the lowest training loss are kept.
+Shuffling X and multiplying by W is the same as shuffling X W, so wide attributes are multiplied
+once and never copied; narrow ones are averaged by O_v first. The weights with the lowest training
+loss are kept.
 """
 
 import math
@@ -20,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from brgcl.baselines.contract import Reporter
-from brgcl.method.encoder import Encoder
+from brgcl.method.encoder import Encoder, averaged, averages_first
 from brgcl.method.sparse import Matrix
 from brgcl.method.views import Diffusion
 
@@ -104,9 +105,16 @@ def encode(
 ) -> list[Tensor]:
     """Codes of the nodes and, given an order, of the nodes with shuffled attributes, `(N, D)`."""
     assert isinstance(network, Encoder)
-    projected = x @ network.weights[0]
-    inputs = [projected] if order is None else [projected, projected[order]]
-    return [network.activation(operator @ rows + network.biases[0]) for rows in inputs]
+    (weight,), (bias,) = network.weights, network.biases
+    if averages_first(x, operator, weight.shape[1]):  # then no gradient passes the operator
+        mixed = [averaged(x, operator) @ weight]
+        if order is not None:
+            mixed.append((operator @ x.dense[order]) @ weight)
+    else:
+        projected = x @ weight
+        rows = [projected] if order is None else [projected, projected[order]]
+        mixed = [operator @ part for part in rows]
+    return [network.activation(part.add_(bias)) for part in mixed]
 
 
 def infomax_loss(discriminator: Discriminator, codes: Sequence[Sequence[Tensor]]) -> Tensor:
