@@ -24,7 +24,16 @@ from brgcl.benchmark.run import (
     summarize_classification,
     summarize_clustering,
 )
-from brgcl.benchmark.speed import cases_here, check_case, machine, measure
+from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
+from brgcl.benchmark.speed_page import (
+    COLUMNS,
+    NOTE,
+    check_picture,
+    detail_lines,
+    plot,
+    slopes,
+    table_rows,
+)
 from brgcl.data import dataset_status
 from brgcl.errors import BrgclError, InputError, unknown_name
 from brgcl.options import open_graph, parse_noises, resolve_config
@@ -315,6 +324,9 @@ def speed(
     mode: Annotated[str | None, typer.Option(help="exact or sampled; default: both.")] = None,
     objective: Annotated[str, typer.Option(help="exp or abs.")] = "exp",
     repeats: Annotated[int, typer.Option(min=1, help="Epochs and calls to take medians of.")] = 5,
+    picture: Annotated[
+        Path | None, typer.Option("--plot", help="Draw time and memory: .svg, .png or .pdf.")
+    ] = None,
     json_: options.Json = False,
 ) -> None:
     """Time an epoch against its bare kernels, GRACE and dense similarities."""
@@ -325,6 +337,8 @@ def speed(
         raise unknown_name("objective", objective, ("exp", "abs"))
     if mode not in (None, "exact", "sampled"):
         raise unknown_name("mode", mode, ("exact", "sampled"))
+    if picture is not None:
+        check_picture(picture)
     wanted = [
         (name, kind)
         for name, kind in cases_here()
@@ -338,33 +352,20 @@ def speed(
     for number, (name, kind) in enumerate(wanted, start=1):
         say(f"{number} of {len(wanted)}: {name}, {kind}, {objective}")
         found.append(measure(name, kind, objective, repeats=repeats))
+    empty_mb = empty_memory()
+    slope_of = slopes(found, empty_mb)
+    if picture is not None:
+        plot(found, empty_mb, picture)
     if json_:
-        print_json({"cases": found, "machine": machine()})
+        print_json({"cases": found, "slopes": slope_of, "empty_mb": empty_mb, "machine": machine()})
         return
-    columns = ("case", "mode", "nodes", "epoch", "bare", "ratio", "/GRACE", "/dense", "MB")
-    rows = [
-        [c["case"], c["mode"], f"{c['num_nodes']:,}", *(
-            "-" if c[name] is None else f"{c[name]:.{digits}f}"
-            for name, digits in (("seconds_per_epoch", 3), ("kernel_seconds", 3),
-                                 ("ratio_to_kernels", 2), ("speedup_over_grace", 1),
-                                 ("speedup_over_dense", 1), ("peak_mb", 0))
-        )]
-        for c in found
-    ]  # fmt: skip
-    show_table(f"Speed, {objective}", columns, rows)
-    stdout.print(
-        "Seconds of an epoch and of its bare kernels, their ratio, how many times faster than an "
-        "epoch of GRACE and than our loss on dense similarities, peak memory.",
-        highlight=False,
-    )
-    for c in found:
-        stages = ", ".join(f"{name} {1e3 * value:.1f} ms" for name, value in c["stages"].items())
-        stdout.print(f"{c['case']}, {c['mode']}: {stages}", highlight=False)
-        for name, reason in c["reasons"].items():
-            stdout.print(f"  {name} was skipped: {reason}", highlight=False)
-        for k in c["kernels"]:
-            line = f"  {k['count']} x {k['name']}  {k['shape']}  {1e3 * k['seconds']:.1f} ms"
-            stdout.print(line, highlight=False)
+    show_table(f"Speed, {objective}", COLUMNS, table_rows(found))
+    stdout.print(NOTE, highlight=False)
+    for part, slope in slope_of.items():
+        if slope is not None:
+            stdout.print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
+    for line in (line for case in found for line in detail_lines(case)):
+        stdout.print(line, highlight=False)
 
 
 @app.command()

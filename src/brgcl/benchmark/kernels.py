@@ -7,6 +7,14 @@ adjacency, h hidden units, D dimensions, and m columns in the node loss (m = N w
     X W0        3 x (N,F)(F,h)      X' G        3 x (F,N)(N,h)
     A H         6 x (N,N)(N,h)      A Z         6 x (N,N)(N,D)
     H W1        3 x (N,h)(h,D)      G W1'       3 x (N,D)(D,h)     H' G   3 x (h,N)(N,D)
+
+or, in the place of the first three where X is narrow, with P = A X (which the whole graph has once
+and for all, so that only the views compute it):
+
+    A X         2 x (N,N)(N,F)      P W0        3 x (N,F)(F,h)     P' G   3 x (F,N)(N,h)
+
+and then
+
     U V'        (N,D)(D,m)          once for each direction, and again where tiles are not kept
     S V, S' U   (N,m)(m,D), (m,N)(N,D)   once for each direction
     exp         N m elements        once for each U V' ("exp" only)
@@ -25,6 +33,7 @@ import torch
 from torch import Tensor
 
 from brgcl.config import BRGCLConfig
+from brgcl.method.encoder import averages_first
 from brgcl.method.graph import Graph
 from brgcl.method.train import num_negatives
 from brgcl.method.views import View
@@ -63,17 +72,17 @@ class Sizes:
     objective: str
     exact: bool
     kept: bool
+    averages_first: bool = False
 
 
 def sizes_of(graph: Graph, config: BRGCLConfig) -> Sizes:
     """Read the sizes off a graph and settings."""
     N, F = graph.x.shape
-    data = graph.x.data
     m = num_negatives(config, N)
     return Sizes(
         N=N,
         F=F,
-        x=data.values().numel() if data.layout == torch.sparse_csr else data.numel(),
+        x=graph.x.num_stored,
         a=graph.adjacency.col.numel(),
         h=config.hidden,
         D=config.dim,
@@ -81,6 +90,7 @@ def sizes_of(graph: Graph, config: BRGCLConfig) -> Sizes:
         objective=config.node_objective,
         exact=m is None,
         kept=m is None and config.tile_mb << 20 >= N * N * 4,
+        averages_first=averages_first(graph.x, graph.adjacency.normalized, config.hidden),
     )
 
 
@@ -89,10 +99,19 @@ def epoch_kernels(sizes: Sizes) -> list[Kernel]:
     N, F, h, D, m = sizes.N, sizes.F, sizes.h, sizes.D, sizes.m
     both = 1 if sizes.objective == "abs" or sizes.exact else 2  # passes over similarities
     again = 1 if sizes.objective == "exp" and sizes.exact and not sizes.kept else 0
-    kernels = [
-        Kernel("X W0", f"({N},{F})({F},{h}), {sizes.x} stored", 3, 2 * sizes.x * h),
-        Kernel("X' G", f"({F},{N})({N},{h}), {sizes.x} stored", 3, 2 * sizes.x * h),
-        Kernel("A H", f"({N},{N})({N},{h}), {sizes.a} stored", 6, 2 * sizes.a * h),
+    if sizes.averages_first:
+        kernels = [
+            Kernel("A X", f"({N},{N})({N},{F}), {sizes.a} stored", 2, 2 * sizes.a * F),
+            Kernel("P W0", f"({N},{F})({F},{h})", 3, 2 * N * F * h),
+            Kernel("P' G", f"({F},{N})({N},{h})", 3, 2 * N * F * h),
+        ]
+    else:
+        kernels = [
+            Kernel("X W0", f"({N},{F})({F},{h}), {sizes.x} stored", 3, 2 * sizes.x * h),
+            Kernel("X' G", f"({F},{N})({N},{h}), {sizes.x} stored", 3, 2 * sizes.x * h),
+            Kernel("A H", f"({N},{N})({N},{h}), {sizes.a} stored", 6, 2 * sizes.a * h),
+        ]
+    kernels += [
         Kernel("A Z", f"({N},{N})({N},{D}), {sizes.a} stored", 6, 2 * sizes.a * D),
         Kernel("H W1", f"({N},{h})({h},{D})", 3, 2 * N * h * D),
         Kernel("G W1'", f"({N},{D})({D},{h})", 3, 2 * N * h * D),
@@ -125,7 +144,7 @@ def time_kernels(
             for call in calls[kernel.name]:
                 best = min(best, median_seconds(call, repeats))
         torch.set_num_threads(most)
-        together = 3 if kernel.name in ("A H", "A Z") else 1  # one call goes over three operators
+        together = {"A H": 3, "A Z": 3, "A X": 2}.get(kernel.name, 1)  # operators in one call
         found[kernel.name] = kernel.count * best / together
     return found
 
@@ -153,6 +172,7 @@ def _calls(
     H, Z = normal(sizes.N, sizes.h), normal(sizes.N, sizes.D)
     W0, W1, V = normal(sizes.F, sizes.h), normal(sizes.h, sizes.D), normal(sizes.m, sizes.D)
     x, adjacency = graph.x, [views[0].adjacency, views[1].adjacency, graph.adjacency.normalized]
+    P = normal(sizes.N, sizes.F if sizes.averages_first else 1)
 
     def tiled(work: Callable[[slice, Tensor], Any]) -> list[Callable[[], Any]]:
         def sweep(rows: int) -> None:
@@ -173,6 +193,9 @@ def _calls(
         return lambda: [matrix @ dense for matrix in adjacency]
 
     return {
+        "A X": [lambda: [matrix @ x.dense for matrix in adjacency[:2]]],
+        "P W0": [lambda: P @ W0],
+        "P' G": [lambda: P.T @ H],
         "X W0": [lambda: x @ W0],
         "X' G": [lambda: x.transposed_product(H)],
         "A H": [all_three(H)],
