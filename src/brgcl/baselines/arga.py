@@ -55,7 +55,7 @@ class ARGAConfig:
     steps: int = 5
     """Steps on the reconstruction in each iteration."""
     num_negatives: int | Literal["auto"] | None = "auto"
-    """Nodes drawn per step to pair all with: none = all, auto = all up to 5,000, then 512."""
+    """Nodes drawn per step to pair all with: none = all, auto = all up to 10,000, then 512."""
     attributes: Literal["auto"] | Scaling = "none"
     """Scaling of attributes: none = as given; auto = as in brgcl."""
 

@@ -37,7 +37,7 @@ class GAEConfig:
     epochs: int = 200
     """Training epochs."""
     num_negatives: int | Literal["auto"] | None = "auto"
-    """Nodes drawn per epoch to pair all with: none = all, auto = all up to 5,000, then 512."""
+    """Nodes drawn per epoch to pair all with: none = all, auto = all up to 10,000, then 512."""
     attributes: Literal["auto"] | Scaling = "none"
     """Scaling of attributes: none = as given; auto = as in brgcl."""
 

@@ -25,9 +25,9 @@ from torch import Tensor
 from brgcl.method.graph import Adjacency
 from brgcl.method.sparse import csr_tensor
 
-EXACT_UP_TO = 5000  # nodes; beyond, an epoch over all pairs takes seconds
+EXACT_UP_TO = 10_000  # nodes; beyond, an epoch over all pairs takes half a second and more
 SAMPLED = 512  # columns
-TILE_BYTES = 1 << 24  # a tile of this size stays in a CPU's cache
+TILE_BYTES = 1 << 21  # larger tiles do not stay in a CPU's cache
 EDGES_PER_BLOCK = 1 << 18
 
 
@@ -49,6 +49,11 @@ def reconstruction_loss(z: Tensor, adjacency: Adjacency, columns: Tensor | None 
     """
     loss: Tensor = _Reconstruction.apply(z, adjacency, columns)  # type: ignore[no-untyped-call]
     return loss
+
+
+def softplus(s: Tensor) -> Tensor:
+    """log(1 + exp(s)), by a function that is quicker than torch's own of this name on a CPU."""
+    return -F.logsigmoid(-s)
 
 
 class _Reconstruction(torch.autograd.Function):
@@ -86,7 +91,7 @@ def _all_pairs(z: Tensor) -> tuple[float, Tensor]:
     for tile in _tiles(N, N):
         rows = tile.stop - tile.start
         s = z[tile] @ z[tile.start :].T
-        once, twice = F.softplus(s).tensor_split([rows], dim=1)
+        once, twice = softplus(s).tensor_split([rows], dim=1)
         value += float(once.sum() + 2 * twice.sum())
         s.sigmoid_()
         dz[tile].addmm_(s, z[tile.start :], alpha=2)
@@ -101,7 +106,7 @@ def _sampled_pairs(z: Tensor, columns: Tensor) -> tuple[float, Tensor]:
     value, dz, dv = 0.0, torch.zeros_like(z), torch.zeros_like(v)
     for tile in _tiles(N, len(columns)):
         s = z[tile] @ v.T
-        value += scale * float(F.softplus(s).sum())
+        value += scale * float(softplus(s).sum())
         s.sigmoid_()
         dz[tile].addmm_(s, v, alpha=scale)
         dv.addmm_(s.T, z[tile], alpha=scale)
@@ -112,7 +117,7 @@ def _targets(z: Tensor, adjacency: Adjacency, weight: float) -> tuple[float, Ten
     """Sum of weight softplus(-s) - softplus(s) over edges, both ways, and self-loops."""
     row, col = (torch.split(end, EDGES_PER_BLOCK) for end in (adjacency.row, adjacency.col))
     s = torch.cat([(z[i] * z[j]).sum(1) for i, j in zip(row, col, strict=True)])
-    value = float((weight * F.softplus(-s) - F.softplus(s)).sum(dtype=torch.float64))
+    value = float((weight * softplus(-s) - softplus(s)).sum(dtype=torch.float64))
     slope = -weight * (-s).sigmoid() - s.sigmoid()
     slopes = csr_tensor(adjacency.crow, adjacency.col, slope, (z.shape[0],) * 2)
     return value, 2 * (slopes @ z)  # symmetric: i pulls j as j pulls i
