@@ -412,6 +412,32 @@ def test_load_refuses_unknown_and_wrong_settings(saved):
         BRGCL.load(saved)
 
 
+# What it says and sets
+
+
+def test_a_sample_of_negatives_is_announced(caplog):
+    caplog.set_level("INFO", logger="brgcl")
+    data = brgcl.make_graph(1001, num_features=20)
+    settings = {"epochs": 1, "hidden": 8, "dim": 4, "warmup_epochs": 1}
+    BRGCL(**settings).fit(data)
+    assert "contrasting with 256 of the 1,001 nodes" in caplog.text
+    caplog.clear()
+    BRGCL(**settings, num_negatives=10).fit(data)  # the user knows
+    BRGCL(**settings, node_objective="decorrelation").fit(data)  # contrasts no nodes
+    assert "contrasting" not in caplog.text
+
+
+@pytest.mark.parametrize(("products", "expected"), [("float32", "highest"), ("bfloat16", "medium")])
+def test_dense_products_are_rounded_while_training_only_and_only_if_asked(products, expected):
+    seen = []
+    BRGCL(epochs=1, hidden=8, dim=4, products=products).fit(
+        brgcl.make_graph(60, num_features=20),
+        callback=lambda _: seen.append(torch.get_float32_matmul_precision()),
+    )
+    assert seen == [expected]
+    assert torch.get_float32_matmul_precision() == "highest"
+
+
 # scikit-learn's conventions
 
 

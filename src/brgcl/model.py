@@ -4,7 +4,8 @@ import contextlib
 import dataclasses
 import inspect
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph, adjacency_from_edges
-from brgcl.method.train import Epoch, find_prototypes, make_encoder, train
+from brgcl.method.train import Epoch, find_prototypes, make_encoder, num_negatives, train
 from brgcl.progress import describe, progress_bar
 from brgcl.storage import replacing, write_json
 from brgcl.tasks.cluster import Clusters, kmeans
+
+log = logging.getLogger("brgcl")
 
 FORMAT = "brgcl-model-1"
 LEARNED = ("representations_", "pseudo_labels_", "prototypes_", "confidence_", "confident_")
@@ -101,6 +104,7 @@ class BRGCL:
         kind = None if config.attributes == "auto" else config.attributes
         self.preparation_ = learn_preparation(data.x, kind)
         graph = self._graph(data)
+        _tell_negatives(config, graph.x.shape[0])
         generator = torch.Generator().manual_seed(config.seed)
         shown = progress_bar("training") if progress else contextlib.nullcontext()
         with shown as report:
@@ -111,7 +115,8 @@ class BRGCL:
                 if callback is not None:
                     callback(epoch)
 
-            self.encoder_, self.history_ = train(graph, config, generator, after_epoch)
+            with _products(config.products):
+                self.encoder_, self.history_ = train(graph, config, generator, after_epoch)
         self.encoder_.requires_grad_(False)
         h = self._encode(graph)
         gamma = threshold(len(self.history_), config.epochs, config.gamma0)
@@ -283,3 +288,26 @@ BRGCL.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         for field in dataclasses.fields(BRGCLConfig)
     ]
 )
+
+
+def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
+    """Say when a sample of nodes was chosen for the node contrast instead of all."""
+    m = num_negatives(config, num_nodes)
+    if config.num_negatives == "auto" and m is not None and config.node_objective in ("exp", "abs"):
+        log.info(
+            "contrasting with %s of the %s nodes, drawn anew in each epoch; "
+            "num_negatives=none takes all",
+            f"{m:,}",
+            f"{num_nodes:,}",
+        )
+
+
+@contextlib.contextmanager
+def _products(precision: str) -> Iterator[None]:
+    """Let dense products round their factors while training, if asked to."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium" if precision == "bfloat16" else before)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
