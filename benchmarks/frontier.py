@@ -136,6 +136,9 @@ def plot(file: Path, picture: Path) -> None:
             color="tab:blue" if p in best else "0.4",
         )  # fmt: skip
     axes.set_xscale("log")
+    axes.set_xlim(right=110)
+    axes.set_xticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
+    axes.minorticks_off()
     axes.set_xlabel("CPU seconds of a whole training, one thread")
     axes.set_ylabel("accuracy on validation nodes, %")
     axes.set_title("Cora: mean over clean, symmetric 20 % and 40 %, pair 40 % label noise")
