@@ -50,6 +50,15 @@ def test_inner_products_equal_gathered_ones_with_their_gradient():
     assert torch.allclose(one, two, atol=1e-6)
 
 
+def test_some_pairs_can_be_kept_alone():
+    keep = torch.tensor([False, True, True, False, True, False])
+    weight = torch.arange(1.0, 7)
+    some = GIVEN.kept(keep)
+    assert torch.equal(some.matrix(weight[keep]).to_dense(), dense(weight * keep))
+    assert torch.equal(some.transposed(weight[keep]).to_dense(), dense(weight * keep).T)
+    assert GIVEN.kept(torch.zeros(6, dtype=torch.bool)).col.numel() == 0
+
+
 def test_no_pairs_are_a_zero_matrix():
     nothing = Candidates.from_keys(torch.empty(0, dtype=torch.long), 3)
     z = torch.ones(3, 2, requires_grad=True)

@@ -16,10 +16,10 @@ from brgcl.baselines.nrgnn import (
     convolve,
     draw_non_edges,
     edge_loss,
-    edge_weights,
     fit,
     keep_proportions,
     rows_of,
+    weigh,
     weighted_mix,
     with_self_loops,
 )
@@ -70,14 +70,15 @@ def test_the_edge_loss_by_hand():
     assert float(alone) == pytest.approx(3 / 2 * 4.25)
 
 
-def test_weights_below_the_threshold_are_zero_and_get_no_gradient():
+def test_candidates_below_the_threshold_are_left_out():
     z = torch.tensor([[1.0, 0], [0.05, 1], [-1, 0.2]], requires_grad=True)
     pairs = from_pairs([(0, 1), (0, 2), (1, 2)], 3)  # products .05, -1, .15
-    weight = edge_weights(pairs, z, 0.1)
-    assert torch.allclose(weight, torch.tensor([0, 0, 0.15]))
+    heavy, weight = weigh(pairs, z, 0.1)
+    assert pairs_of(heavy) == {(1, 2)}
+    assert torch.allclose(weight, torch.tensor([0.15]))
     weight.sum().backward()
     assert torch.allclose(z.grad, torch.tensor([[0, 0], [-1, 0.2], [0.05, 1]]))
-    assert torch.allclose(edge_weights(pairs, z, 0.0), torch.tensor([0.05, 0, 0.15]))
+    assert pairs_of(weigh(pairs, z, 0.0)[0]) == {(0, 1), (1, 2)}
 
 
 def test_the_mix_equals_the_dense_operator_and_so_do_its_gradients():
@@ -86,7 +87,7 @@ def test_the_mix_equals_the_dense_operator_and_so_do_its_gradients():
     pairs = [(0, 4), (4, 0), (5, 1), (1, 5), (5, 2)]  # the last one goes one way
     candidates = from_pairs(pairs)
     fixed = with_self_loops(prepare(GRAPH).adjacency)
-    found = weighted_mix(fixed, [(candidates, edge_weights(candidates, z, 0.1))])(h)
+    found = weighted_mix(fixed, [weigh(candidates, z, 0.1)])(h)
 
     mask = torch.zeros(6, 6)
     mask[tuple(torch.tensor(pairs).T)] = 1

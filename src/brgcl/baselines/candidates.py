@@ -57,6 +57,18 @@ class Candidates:
             torch.from_numpy(turned.data),
         )
 
+    def kept(self, keep: Tensor) -> "Candidates":
+        """The pairs of a mask `(M,)` alone, in the same order; linear in the pairs."""
+        mirrored = keep[self.order]
+        place = keep.cumsum(0)
+        return Candidates(
+            torch.cat([place.new_zeros(1), place])[self.crow],
+            self.col[keep],
+            torch.cat([place.new_zeros(1), mirrored.cumsum(0)])[self.crow_t],
+            self.col_t[mirrored],
+            place[self.order[mirrored]] - 1,
+        )
+
     def inner_products(self, z: Tensor) -> Tensor:
         """Inner product of the codes `(N, D)` of each pair, `(M,)`."""
         found: Tensor = _InnerProducts.apply(z, self)  # type: ignore[no-untyped-call]

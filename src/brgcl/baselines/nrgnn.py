@@ -114,10 +114,10 @@ def fit(
     best_miner, best = BestEpoch(labels.validation), BestEpoch(labels.validation)
     for epoch in range(1, config.epochs + 1):
         z = predictor(x, adjacency.normalized)  # (N, edge_hidden)
-        learned = [(to_labelled, edge_weights(to_labelled, z, config.t_small))]
+        learned = [weigh(to_labelled, z, config.t_small)]
         mix_miner = weighted_mix(fixed, learned)
         if len(to_mined.col):
-            learned = [*learned, (to_mined, edge_weights(to_mined, z, config.t_small))]
+            learned = [*learned, weigh(to_mined, z, config.t_small)]
         mix = weighted_mix(fixed, learned)
         _, mined_logits = convolve(miner, x, mix_miner, config.dropout, generator)
         _, logits = convolve(classifier, x, mix, config.dropout, generator)
@@ -244,10 +244,15 @@ def rows_of(x: Matrix, nodes: Tensor) -> Tensor:
     return csr_tensor(starts, col[place], value[place], (len(nodes), x.shape[1]))
 
 
-def edge_weights(candidates: Candidates, z: Tensor, t_small: float) -> Tensor:
-    """Weights max(z_i z_j, 0) of candidates, `(M,)`, those below `t_small` set to 0."""
-    products = candidates.inner_products(z)
-    return torch.where(products >= t_small, products, 0)
+def weigh(candidates: Candidates, z: Tensor, t_small: float) -> tuple[Candidates, Tensor]:
+    """Candidates of a weight max(z_i z_j, 0) of at least `t_small`, and their weights.
+
+    The others weigh 0 and have no gradient, so that they need not be there at all.
+    """
+    with torch.no_grad():
+        products = candidates.inner_products(z)
+        heavy = candidates.kept((products >= t_small) & (products > 0))
+    return heavy, heavy.inner_products(z)
 
 
 def weighted_mix(fixed: Matrix, learned: list[tuple[Candidates, Tensor]]) -> Mix:
