@@ -4,8 +4,12 @@ Wrong labels are learned late, so for a while a large loss marks them. In epoch 
 
     R(t) = 1 - forget_rate * min(t / ramp_epochs, 1)
 
-of the labelled nodes with the smallest loss is learned from. The prediction is the mean of the two
-networks' probabilities; the representation is both hidden layers side by side.
+of the labelled nodes with the smallest loss is learned from. An epoch is one step here: with the
+image networks' ramp of 10 epochs, which are thousands of steps there, the networks would forget
+whole classes before they have learned them.
+
+The prediction is the mean of the two networks' probabilities; the representation is both hidden
+layers side by side.
 """
 
 import math
@@ -27,7 +31,7 @@ class PeersConfig(GCNConfig):
 
     forget_rate: float = 0.2
     """Share of labels left out in the end; should be the share of wrong labels."""
-    ramp_epochs: int = 10
+    ramp_epochs: int = 200
     """Epochs over which the share left out grows from 0."""
 
     def __post_init__(self) -> None:
