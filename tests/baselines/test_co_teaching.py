@@ -63,7 +63,7 @@ def test_one_label_is_enough():
     fit(
         Data(x=data.x, edge_index=data.edge_index),
         ObservedLabels(train, None, 3),
-        PeersConfig(hidden=4, epochs=12, forget_rate=0.5),
+        PeersConfig(hidden=4, epochs=12, forget_rate=0.5, ramp_epochs=2),
         torch.Generator(),
         lambda *state: said.append(float(state[2].split()[1])),
     )
