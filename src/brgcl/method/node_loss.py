@@ -29,6 +29,7 @@ from torch import Tensor
 
 SAFE_EXPONENT = 40.0  # exp(±40) and sums of millions of such terms are finite in float32
 TINY = 1e-12
+LEAST_DEVIATION = 1e-6  # of a column; one that varies less is taken for constant
 CACHE_BYTES = 1 << 24  # a tile of this size is still in the cache when it is used again
 
 
@@ -84,11 +85,8 @@ def decorrelation_loss(h1: Tensor, h2: Tensor, *, weight: float = 1e-3) -> Tenso
         h2: Representations of the same nodes in view 2, `(N, D)`.
         weight: Weight of the decorrelation terms.
     """
-    N, D = h1.shape
-    a, b = _standardize(h1), _standardize(h2)
-    identity = torch.eye(D, dtype=h1.dtype, device=h1.device)
-    redundancy = sum(((z.T @ z / N - identity) ** 2).sum() for z in (a, b))
-    return (weight * redundancy - (a * b).sum() / N) / D
+    loss: Tensor = _Decorrelation.apply(h1, h2, weight)  # type: ignore[no-untyped-call]
+    return loss
 
 
 def sample_negatives(
@@ -100,9 +98,55 @@ def sample_negatives(
     return torch.randperm(num_nodes, generator=generator)[:count]
 
 
-def _standardize(h: Tensor) -> Tensor:
-    centred = h - h.mean(0)
-    return centred / centred.std(0).clamp_min(1e-6)
+class _Decorrelation(torch.autograd.Function):
+    """Value and gradient a block of rows at a time; standardised codes A and B are never stored.
+
+    With E = A'A/N - I, the loss times D has the gradient A (4 weight E) / N - B/N by A. Passing
+    it through the standardisation takes from each column its part along A, and scales.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, h1: Tensor, h2: Tensor, weight: float) -> Tensor:
+        (N, D), codes = h1.shape, (h1, h2)
+        step = max(1, CACHE_BYTES // (D * h1.element_size()))
+        blocks = [slice(start, start + step) for start in range(0, N, step)]
+        means, deviations = [h.mean(0) for h in codes], [h.std(0) for h in codes]
+        scales = [1 / deviation.clamp_min(LEAST_DEVIATION) for deviation in deviations]
+
+        def standardized(block: slice) -> list[Tensor]:
+            columns = zip(codes, means, scales, strict=True)
+            return [(h[block] - mean).mul_(scale) for h, mean, scale in columns]
+
+        shared = h1.new_zeros(D)  # diagonal of A'B/N
+        grams = [h1.new_zeros(D, D) for _ in codes]  # A'A/N and B'B/N
+        for block in blocks:
+            a, b = standardized(block)
+            shared += (a * b).sum(0) / N
+            for gram, z in zip(grams, (a, b), strict=True):
+                gram.addmm_(z.T, z, alpha=1 / N)
+        identity = torch.eye(D, dtype=h1.dtype, device=h1.device)
+        excess = [gram - identity for gram in grams]
+        loss = (weight * sum(e.square().sum() for e in excess) - shared.sum()) / D
+        if not (ctx.needs_input_grad[0] or ctx.needs_input_grad[1]):
+            return loss
+        along = [
+            (4 * weight * (gram * e).sum(0) - shared) / (N - 1) * (deviation > LEAST_DEVIATION)
+            for gram, e, deviation in zip(grams, excess, deviations, strict=True)
+        ]
+        gradients = [torch.empty_like(h) for h in codes]
+        for block in blocks:
+            a, b = standardized(block)
+            for view, (z, other) in enumerate(((a, b), (b, a))):
+                out = torch.mm(z, excess[view], out=gradients[view][block]).mul_(4 * weight / N)
+                out.sub_(other, alpha=1 / N).addcmul_(z, along[view], value=-1)
+                out.mul_(scales[view] / D)
+        ctx.save_for_backward(*gradients)
+        return loss
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        dh1, dh2 = ctx.saved_tensors
+        return gradient * dh1, gradient * dh2, None
 
 
 class _NodeLoss(torch.autograd.Function):
@@ -234,16 +278,20 @@ def _one_way(
         c[mine, at[mine]] = 0 if absolute else -torch.inf  # the positive is counted apart
         scale = (N - 1) / (m - (at >= 0).to(u.dtype)).clamp_min(1)
         log_positive = positive[tile]
-        if absolute:
+        into_rows: Tensor | None = None
+        if absolute and du is None:
             others = torch.linalg.vector_norm(c, ord=1, dim=1)
-            c.sign_()
-            log_positive = log_positive.abs().clamp_min(TINY).log()
+        elif absolute:  # |c_ij| summed over j is u_i times the sum of sign(c_ij) v_j
+            into_rows = c.sign_() @ columns
+            others = (u[tile] * into_rows).sum(1)
         else:
             if not _moderate(form):
                 shift = torch.maximum(c.max(1).values, log_positive)
                 c.sub_(shift[:, None])
                 log_positive = log_positive - shift
             others = c.exp_().sum(1)
+        if absolute:
+            log_positive = log_positive.abs().clamp_min(TINY).log()
         s_ii = log_positive.exp()
         total = times * s_ii + scale * others
         loss += (total.log() - log_positive).sum()
@@ -255,7 +303,7 @@ def _one_way(
             diagonal[tile] = times * s_ii / total - 1
         # the weight of a row scales what goes in and what comes out, not the whole tile
         by_row = (factor * scale / total)[:, None]
-        du[tile].addcmul_(by_row, c @ columns)
+        du[tile].addcmul_(by_row, c @ columns if into_rows is None else into_rows)
         dcolumns.addmm_(c.T, by_row * u[tile])
     if du is not None and dv is not None and dcolumns is not None:
         diagonal = (factor * diagonal)[:, None]
