@@ -8,8 +8,8 @@ from torch import nn
 from brgcl.baselines.bgrl import (
     BGRLConfig,
     Network,
-    bootstrap_loss,
     cosine_decay,
+    disagreement,
     fit,
     follow,
 )
@@ -32,12 +32,11 @@ def small_graph():
 
 
 def test_the_loss_by_hand():
-    q1, q2 = torch.tensor([[1.0, 0], [0, 2]]), torch.tensor([[1.0, 1], [1, 0]])
-    t1, t2 = torch.tensor([[3.0, 3], [0, 1]]), torch.tensor([[1.0, 0], [0, -1]])
-    # cosines of q1 with t2: 1, -1; of q2 with t1: 1, 0
-    assert bootstrap_loss(q1, q2, t1, t2).item() == pytest.approx(2 - 0.0 - 0.5)
-    assert bootstrap_loss(q1, q1, q1, q1).item() == pytest.approx(0)
-    assert bootstrap_loss(q1, q1, -q1, -q1).item() == pytest.approx(4)
+    q, t = torch.tensor([[1.0, 0], [0, 2], [1, 1]]), torch.tensor([[3.0, 0], [0, -1], [0, 1]])
+    # cosines 1, -1 and 1 / sqrt(2)
+    assert disagreement(q, t).item() == pytest.approx(1 - math.sqrt(0.5) / 3)
+    assert disagreement(q, 5 * q).item() == pytest.approx(0, abs=1e-6)
+    assert disagreement(q, -q).item() == pytest.approx(2)
 
 
 def test_the_rate_rises_linearly_and_falls_along_a_cosine():

@@ -5,10 +5,11 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 from torch_geometric.data import Data
 
 from brgcl.baselines import dgi, mvgrl
-from brgcl.baselines.infomax import Discriminator, encode, infomax_loss
+from brgcl.baselines.infomax import Discriminator, infomax_loss, mix
 from brgcl.baselines.inputs import prepare
 from brgcl.data import make_graph
 from brgcl.errors import InputError
@@ -112,7 +113,7 @@ def test_training_stops_when_the_loss_has_not_fallen_for_a_while(name):
 
 
 @pytest.mark.parametrize(("num_features", "dim"), [(30, 4), (3, 64)], ids=["wide", "narrow"])
-def test_shuffled_codes_are_those_of_shuffled_attributes(num_features, dim):
+def test_shuffled_rows_are_those_of_shuffled_attributes(num_features, dim):
     data = make_graph(50, num_classes=2, num_features=30)
     graph = prepare(Data(x=data.x.to_dense()[:, :num_features], edge_index=data.edge_index))
     network = Encoder(num_features, dim=dim, num_layers=1, activation="prelu", generator=seeded())
@@ -122,12 +123,12 @@ def test_shuffled_codes_are_those_of_shuffled_attributes(num_features, dim):
     attributes = graph.x.dense[order]
     for operator in (graph.adjacency.normalized, Diffusion(graph.adjacency.normalized, 0.2)):
         assert averages_first(graph.x, operator, dim) == (num_features == 3)
-        codes, shuffled = encode(network, graph.x, operator, order)
+        rows, shuffled = mix(network, graph.x, operator, order)
         expected = operator @ (attributes @ network.weights[0]) + network.biases[0]
-        assert torch.allclose(shuffled, network.activation(expected), atol=1e-6)
-        assert torch.equal(codes, encode(network, graph.x, operator)[0])
-        dense = operator @ (graph.x.dense @ network.weights[0]) + network.biases[0]
-        assert torch.allclose(codes, network.activation(dense), atol=1e-6)
+        assert torch.allclose(shuffled, expected, atol=1e-6)
+        assert torch.equal(rows, mix(network, graph.x, operator)[0])
+        expected = operator @ (graph.x.dense @ network.weights[0]) + network.biases[0]
+        assert torch.allclose(rows, expected, atol=1e-6)
 
 
 def test_diffusion_by_steps_is_near_the_dense_inverse():
@@ -146,7 +147,7 @@ def test_diffusion_by_steps_is_near_the_dense_inverse():
 def test_scores_of_zero_cost_the_log_of_two():
     discriminator = Discriminator(3, seeded())
     codes = [[torch.zeros(5, 3), torch.zeros(5, 3)]]
-    assert infomax_loss(discriminator, codes).item() == pytest.approx(math.log(2))
+    assert infomax_loss(discriminator, [nn.Identity()], codes).item() == pytest.approx(math.log(2))
 
 
 def test_the_loss_by_hand():
@@ -157,14 +158,14 @@ def test_the_loss_by_hand():
     s = 1 / (1 + math.exp(-2.0)), 0.5  # sigmoid of the mean (2, 0)
     scores = [s[0] + 0.5, 3 * s[0] + 0.5, 2 * s[1] + 0.5, -2 * s[1] + 0.5]
     terms = [math.log(1 + math.exp(-v if i < 2 else v)) for i, v in enumerate(scores)]
-    found = infomax_loss(discriminator, [[nodes, negatives]])
+    found = infomax_loss(discriminator, [nn.Identity()], [[nodes, negatives]])
     assert found.item() == pytest.approx(sum(terms) / 4)
 
 
 def test_with_two_views_each_is_scored_against_the_other():
     discriminator = Discriminator(2, seeded())
     first, second = ([torch.randn(4, 2, generator=seeded(i)) for i in (j, j + 1)] for j in (0, 2))
-    both = infomax_loss(discriminator, [first, second])
+    both = infomax_loss(discriminator, [nn.Identity()] * 2, [first, second])
 
     def one_way(codes, summary_of):
         summary = summary_of[0].mean(0).sigmoid()

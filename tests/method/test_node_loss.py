@@ -348,6 +348,15 @@ def test_decorrelation_equals_the_formula_with_its_gradient():
         assert_all_close(found, expected, **EXACT)
 
 
+def test_decorrelation_in_blocks_of_rows_is_the_same(monkeypatch):
+    h1, h2 = two_views(40, D=5)
+    expected = value_and_gradients(slow_decorrelation, h1, h2, weight=0.3)
+    for rows in (1, 7, 39):
+        monkeypatch.setattr("brgcl.method.node_loss.CACHE_BYTES", rows * 5 * 8)
+        found = value_and_gradients(decorrelation_loss, h1, h2, weight=0.3)
+        assert_all_close(found, expected, **EXACT)
+
+
 def test_decorrelation_is_lowest_for_aligned_and_independent_dimensions():
     axes = torch.tensor([[1, 1], [1, -1], [-1, 1], [-1, -1]], dtype=torch.float64).repeat(25, 1)
     best = decorrelation_loss(axes, axes, weight=0.5)

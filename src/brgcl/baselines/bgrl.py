@@ -132,24 +132,27 @@ def fit(
             epoch, config.warmup_epochs, config.epochs
         )
         views = two_views(prepared, settings, generator)
-        q1, q2 = (predictor(online(x, view.adjacency, view.columns)) for view in views)
-        t1, t2 = (target(x, view.adjacency, view.columns) for view in views)
-        loss = bootstrap_loss(q1, q2, t1, t2)
+        with torch.no_grad():
+            targets = [target(x, view.adjacency, view.columns) for view in views]
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = 0.0
+        for view, wanted in zip(views, reversed(targets), strict=True):
+            # one view at a time, whose codes are let go before those of the other are made
+            part = disagreement(predictor(online(x, view.adjacency, view.columns)), wanted)
+            part.backward()  # type: ignore[no-untyped-call]
+            loss += part.item()
         optimizer.step()
         follow(target, online, (1 - config.momentum) * cosine_decay(epoch, 0, config.epochs))
         if report is not None:
-            report(epoch + 1, config.epochs, f"loss {loss.item():.3f}")
+            report(epoch + 1, config.epochs, f"loss {loss:.3f}")
     online.eval()
     with torch.no_grad():
         return Fitted(online(x, prepared.adjacency.normalized))
 
 
-def bootstrap_loss(q1: Tensor, q2: Tensor, t1: Tensor, t2: Tensor) -> Tensor:
-    """Loss of predictions q of each view, `(N, D)`, against targets t of the other; in [0, 4]."""
-    agreement = F.cosine_similarity(q1, t2, dim=1) + F.cosine_similarity(q2, t1, dim=1)
-    return 2 - agreement.mean()
+def disagreement(predicted: Tensor, wanted: Tensor) -> Tensor:
+    """1 - cos of predictions with targets, `(N, D)` each, a mean over nodes in [0, 2]."""
+    return 1 - F.cosine_similarity(predicted, wanted, dim=1).mean()
 
 
 def cosine_decay(step: int, warmup: int, total: int) -> float:

@@ -14,11 +14,13 @@ loss are kept.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from brgcl.baselines.contract import Reporter
 from brgcl.method.encoder import Encoder, averaged, averages_first
@@ -69,18 +71,21 @@ def train_infomax(
     Returns:
         The sum of the views' codes, `(N, D)`.
     """
-    networks = nn.ModuleList(
+    encoders = [
         Encoder(x.shape[1], dim=dim, num_layers=1, activation="prelu", generator=generator)
         for _ in operators
-    )
+    ]
+    networks = nn.ModuleList(encoders)
     discriminator = Discriminator(dim, generator)
     optimizer = torch.optim.Adam([*networks.parameters(), *discriminator.parameters()], lr=lr)
-    views = list(zip(networks, operators, strict=True))
+    views = list(zip(encoders, operators, strict=True))
+    activations = [network.activation for network in encoders]
     lowest, waited, best = math.inf, 0, networks.state_dict()
     for epoch in range(1, epochs + 1):
         order = torch.randperm(x.shape[0], generator=generator)
-        codes = [encode(network, x, operator, order) for network, operator in views]
-        loss = infomax_loss(discriminator, codes)
+        rows = [mix(network, x, operator, order) for network, operator in views]
+        loss = infomax_loss(discriminator, activations, rows)
+        del rows  # the loss keeps what it needs, and lets go of it on the way back
         value = loss.item()
         waited += 1
         if value < lowest:
@@ -93,42 +98,62 @@ def train_infomax(
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        del codes, loss  # else the next epoch's codes are made while these still take memory
     networks.load_state_dict(best)
     with torch.no_grad():
-        found = [encode(network, x, operator)[0] for network, operator in views]
+        found: list[Tensor] = [
+            activation(mix(network, x, operator)[0])
+            for activation, (network, operator) in zip(activations, views, strict=True)
+        ]
     return sum(found[1:], start=found[0])
 
 
-def encode(
-    network: nn.Module, x: Matrix, operator: Operator, order: Tensor | None = None
+def mix(
+    network: Encoder, x: Matrix, operator: Operator, order: Tensor | None = None
 ) -> list[Tensor]:
-    """Codes of the nodes and, given an order, of the nodes with shuffled attributes, `(N, D)`."""
-    assert isinstance(network, Encoder)
+    """O X W + b and, given an order, the same with shuffled X, `(N, D)`: codes before PReLU."""
     (weight,), (bias,) = network.weights, network.biases
     if averages_first(x, operator, weight.shape[1]):  # then no gradient passes the operator
-        mixed = [averaged(x, operator) @ weight]
+        found = [averaged(x, operator) @ weight]
         if order is not None:
-            mixed.append((operator @ x.dense[order]) @ weight)
+            found.append((operator @ x.dense[order]) @ weight)
     else:
         projected = x @ weight
         rows = [projected] if order is None else [projected, projected[order]]
-        mixed = [operator @ part for part in rows]
-    return [network.activation(part.add_(bias)) for part in mixed]
+        found = [operator @ part for part in rows]
+    return [part.add_(bias) for part in found]
 
 
-def infomax_loss(discriminator: Discriminator, codes: Sequence[Sequence[Tensor]]) -> Tensor:
+def infomax_loss(
+    discriminator: Discriminator,
+    activations: Sequence[nn.Module],
+    rows: Sequence[Sequence[Tensor]],
+) -> Tensor:
     """Binary cross-entropy of all scores, those of nodes and those of negatives.
+
+    Codes are made again on the way back instead of being kept beside what they are made from.
 
     Args:
         discriminator: What scores a code against a summary.
-        codes: For each view the codes of the nodes and of the negatives, `(N, D)` each.
+        activations: What makes codes of each view's rows.
+        rows: For each view the rows of the nodes and of the negatives, `(N, D)` each.
     """
-    summaries = [nodes.mean(0).sigmoid() for nodes, _ in codes]
+
+    def summary(activation: nn.Module, rows: Tensor) -> Tensor:
+        return activation(rows).mean(0).sigmoid()  # type: ignore[no-any-return]
+
+    def scores(activation: nn.Module, rows: Tensor, summary: Tensor) -> Tensor:
+        return discriminator(activation(rows), summary)  # type: ignore[no-any-return]
+
+    def again(function: Callable[..., Tensor], *inputs: Any) -> Tensor:
+        found: Tensor = checkpoint(function, *inputs, use_reentrant=False, preserve_rng_state=False)
+        return found
+
+    views = list(zip(activations, rows, strict=True))
+    summaries = [again(summary, activation, nodes) for activation, (nodes, _) in views]
     others = summaries[1:] + summaries[:1]
     losses = [
-        F.softplus(-discriminator(nodes, summary)).mean()
-        + F.softplus(discriminator(negatives, summary)).mean()
-        for (nodes, negatives), summary in zip(codes, others, strict=True)
+        F.softplus(-again(scores, activation, nodes, other)).mean()
+        + F.softplus(again(scores, activation, negatives, other)).mean()
+        for (activation, (nodes, negatives)), other in zip(views, others, strict=True)
     ]
     return torch.stack(losses).mean() / 2
