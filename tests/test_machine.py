@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from brgcl import machine
 from brgcl.machine import keep_freed_memory
 
 PROGRAM = """
@@ -40,19 +39,6 @@ def test_a_freed_tensor_costs_no_page_faults_again(huge_pages):
         return int(done.stdout)
 
     assert faults("keep", huge_pages) < 0.3 * faults("plain", "0")
-
-
-def test_where_pages_are_small_all_freed_memory_is_kept(monkeypatch, tmp_path):
-    (tmp_path / "enabled").write_text("always madvise [never]")
-    monkeypatch.setattr(machine, "HUGE_PAGES", tmp_path / "enabled")
-    assert not machine.has_huge_pages()
-    monkeypatch.setattr(machine, "HUGE_PAGES", tmp_path / "missing")
-    assert not machine.has_huge_pages()
-    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "1")
-    (tmp_path / "missing").write_text("always [madvise] never")
-    assert machine.has_huge_pages()
-    monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
-    assert not machine.has_huge_pages()
 
 
 def test_it_says_whether_it_could():

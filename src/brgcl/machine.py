@@ -14,14 +14,11 @@ the table of small pages.
 import ctypes
 import os
 import sys
-from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_MMAP_MAX = -1, -3, -4  # parameters of mallopt(3)
-KEPT_UP_TO = 32 << 20  # bytes, the most that glibc takes for M_MMAP_THRESHOLD
-HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # parameters of mallopt(3)
 
 
 def keep_freed_memory() -> bool:
@@ -31,9 +28,7 @@ def keep_freed_memory() -> bool:
     freed; the next one of the same size then costs a page fault for every 4 KB. Training makes
     and frees the same large tensors all the time, and spent most of its time on that.
 
-    Where there are pages of 2 MB, faults are few, so only tensors of up to 32 MB are kept: larger
-    ones would leave gaps that nothing fits into. Holds for the whole process. Where the C library
-    is not glibc nothing happens.
+    Holds for the whole process. Where the C library is not glibc nothing happens.
     """
     if not sys.platform.startswith("linux"):
         return False
@@ -41,14 +36,4 @@ def keep_freed_memory() -> bool:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
-    rule = (M_MMAP_THRESHOLD, KEPT_UP_TO) if has_huge_pages() else (M_MMAP_MAX, 0)
-    return bool(mallopt(*rule)) and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1))
-
-
-def has_huge_pages() -> bool:
-    """Whether torch gets pages of 2 MB for large tensors here."""
-    try:
-        enabled = "[never]" not in HUGE_PAGES.read_text(encoding="ascii")
-    except OSError:
-        return False
-    return enabled and os.environ.get("THP_MEM_ALLOC_ENABLE") == "1"
+    return bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1))

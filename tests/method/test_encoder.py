@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from brgcl.method.encoder import Encoder
+from brgcl.method.encoder import Encoder, averaged, averages_first, relu_product
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import Matrix, csr_from_scipy, is_sparse
 
@@ -117,3 +117,56 @@ def test_permuting_nodes_permutes_representations():
     shuffled = torch.argsort(order)[EDGES]
     B = adjacency_from_edges(shuffled, 6, dtype=torch.float64).normalized
     torch.testing.assert_close(encoder(Matrix(x[order]), B), encoder(Matrix(x), A)[order])
+
+
+# What is fused or reordered is the same function
+
+
+def test_the_product_with_relu_has_the_gradients_of_its_parts():
+    generator = torch.Generator().manual_seed(0)
+    h, weight = (
+        torch.randn(*shape, dtype=torch.float64, generator=generator) for shape in ((6, 5), (5, 3))
+    )
+
+    def gradients(product):
+        leaves = [h.clone().requires_grad_(), weight.clone().requires_grad_()]
+        (product(leaves[0] + 0, leaves[1]) ** 2).sum().backward()
+        return [leaf.grad for leaf in leaves]
+
+    for found, expected in zip(
+        gradients(relu_product), gradients(lambda h, w: h.relu() @ w), strict=True
+    ):
+        torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_averaging_first_changes_neither_value_nor_gradient(monkeypatch, masked):
+    found = []
+    for first in (False, True):
+        monkeypatch.setattr("brgcl.method.encoder.averages_first", lambda *_, first=first: first)
+        encoder, x, adjacency = setting()
+        columns = (torch.arange(7) % 2).double() if masked else None
+        h = encoder(Matrix(x), adjacency, columns)
+        (h**2).sum().backward()
+        found.append([h, *(p.grad for p in encoder.parameters())])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_averages_are_computed_once_for_an_operator_and_anew_for_other_attributes():
+    _, x, adjacency = setting()
+    one, other = Matrix(x), Matrix(2 * x)
+    assert averaged(one, adjacency) is averaged(one, adjacency)
+    torch.testing.assert_close(averaged(other, adjacency), 2 * averaged(one, adjacency))
+
+
+def test_narrow_attributes_are_averaged_first_and_wide_sparse_ones_are_not():
+    generator = torch.Generator().manual_seed(0)
+    N = 400
+    ends = torch.randint(N, (2, 8000), generator=generator)
+    ends = torch.unique(ends[:, ends[0] < ends[1]], dim=1)
+    adjacency = adjacency_from_edges(torch.cat([ends, ends.flip(0)], dim=1), N).normalized
+    narrow = Matrix(torch.rand(N, 16, generator=generator))
+    wide = (torch.rand(N, 3000, generator=generator) < 0.01).float().to_sparse_csr()
+    assert averages_first(narrow, adjacency, 512)
+    assert not averages_first(Matrix(wide), adjacency, 512)

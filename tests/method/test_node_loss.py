@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from brgcl.method.node_loss import decorrelation_loss, node_loss, sample_negatives
+from brgcl.method.node_loss import decorrelation_loss, node_loss, sample_negatives, unit_rows
 
 # Direct transcriptions: dense, quadratic, differentiated by autograd.
 
@@ -372,3 +372,35 @@ def test_decorrelation_survives_constant_dimensions():
     loss, *gradients = value_and_gradients(lambda a, b: decorrelation_loss(a * still, b), h1, h2)
     assert loss.isfinite()
     assert all(gradient.isfinite().all() for gradient in gradients)
+
+
+# Unit rows
+
+
+def test_unit_rows_and_their_gradient_are_those_of_normalize():
+    h = torch.randn(9, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    weight = torch.randn(9, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    ours, theirs = h.clone().requires_grad_(), h.clone().requires_grad_()
+    found, expected = unit_rows(ours), torch.nn.functional.normalize(theirs, dim=1)
+    torch.testing.assert_close(found, expected)
+    (found * weight).sum().backward()
+    (expected * weight).sum().backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)
+
+
+def test_a_row_of_zeros_stays_and_gets_no_gradient():
+    h = torch.tensor([[0.0, 0.0], [3.0, 4.0]], requires_grad=True)
+    u = unit_rows(h)
+    assert u.tolist() == [[0, 0], [pytest.approx(0.6), pytest.approx(0.8)]]
+    u.sum().backward()
+    assert h.grad[0].tolist() == [0, 0]
+    assert bool(h.grad.isfinite().all())
+
+
+@pytest.mark.parametrize("factor", [1.0, -2.5])
+def test_the_gradient_follows_a_factor_on_the_loss(factor):
+    h1, h2 = two_views(20)
+    one, many = (h1.detach().clone().requires_grad_() for _ in range(2))
+    node_loss(one, h2).backward()
+    (factor * node_loss(many, h2)).backward()
+    torch.testing.assert_close(many.grad, factor * one.grad)

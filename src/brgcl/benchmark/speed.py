@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.benchmark.kernels import epoch_kernels, median_seconds, sizes_of, time_kernels
@@ -28,7 +27,7 @@ from brgcl.errors import InputError, unknown_name
 from brgcl.machine import keep_freed_memory
 from brgcl.method.attributes import learn_preparation
 from brgcl.method.graph import Graph, adjacency_from_edges
-from brgcl.method.node_loss import node_loss
+from brgcl.method.node_loss import node_loss, unit_rows
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.train import (
     add_gradient,
@@ -119,7 +118,7 @@ def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[st
         with stage("backward of the views"):
             add_gradient(config.node_weight * node)
         with stage("encode graph"):
-            h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
+            h = unit_rows(encoder(graph.x, graph.adjacency.normalized))
         with stage("cluster, propagate, prototypes"):
             found = find_prototypes(
                 h.detach(), graph, 0.9, config, centers, max_rounds=config.cluster_rounds

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -67,7 +68,9 @@ class Encoder(nn.Module):
         """
         h: Tensor | None = None
         for weight, bias in zip(self.weights, self.biases, strict=True):
-            if h is not None:
+            if h is not None and isinstance(self.activation, nn.ReLU):
+                h = adjacency @ relu_product(h, weight)
+            elif h is not None:
                 h = adjacency @ (self.activation(h) @ weight)
             else:
                 seen = weight if columns is None else columns[:, None] * weight
@@ -76,6 +79,29 @@ class Encoder(nn.Module):
             h = h.add_(bias)
         assert h is not None, "an encoder has at least one layer"
         return h
+
+
+def relu_product(h: Tensor, weight: Tensor) -> Tensor:
+    """ReLU(h) W. It overwrites h, and takes one tensor of its size for the gradient, not two."""
+    product: Tensor = _ReluProduct.apply(h, weight)[1]  # type: ignore[no-untyped-call]
+    return product
+
+
+class _ReluProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        ctx.set_materialize_grads(False)
+        ctx.mark_dirty(h)
+        h.relu_()
+        ctx.save_for_backward(h, weight)
+        return h, h @ weight
+
+    @staticmethod
+    def backward(ctx: Any, _: Tensor | None, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        h, weight = ctx.saved_tensors
+        below = gradient @ weight.T
+        torch.ops.aten.threshold_backward.grad_input(below, h, 0, grad_input=below)
+        return below, h.T @ gradient
 
 
 def averages_first(x: Matrix, adjacency: Matrix | Diffusion, hidden: int) -> bool:

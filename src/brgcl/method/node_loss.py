@@ -30,6 +30,7 @@ from torch import Tensor
 SAFE_EXPONENT = 40.0  # exp(±40) and sums of millions of such terms are finite in float32
 TINY = 1e-12
 LEAST_DEVIATION = 1e-6  # of a column; one that varies less is taken for constant
+ROWS_AT_ONCE = 4096
 CACHE_BYTES = 1 << 24  # a tile of this size is still in the cache when it is used again
 
 
@@ -171,7 +172,27 @@ class _NodeLoss(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
         dh1, dh2 = ctx.saved_tensors
+        if gradient == 1:  # the usual weight: nothing to copy
+            return dh1, dh2, None, None
         return gradient * dh1, gradient * dh2, None, None
+
+
+def unit_rows(h: Tensor) -> Tensor:
+    """Scale each row to unit length; a row of zeros stays, and gets no gradient."""
+    u: Tensor = _UnitRows.apply(h)  # type: ignore[no-untyped-call]
+    return u
+
+
+class _UnitRows(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor) -> Tensor:
+        u, length = _unit_rows(h)
+        ctx.save_for_backward(u, length)
+        return u
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        return _to_rows(gradient.clone(), *ctx.saved_tensors)
 
 
 def _unit_rows(h: Tensor) -> tuple[Tensor, Tensor]:
@@ -182,8 +203,14 @@ def _unit_rows(h: Tensor) -> tuple[Tensor, Tensor]:
 
 def _to_rows(du: Tensor, u: Tensor, length: Tensor) -> Tensor:
     """Turn the gradient by unit rows into that by the rows, in place; a row of zeros gets none."""
-    along = (du * u).sum(1, keepdim=True)
-    return du.addcmul_(along, u, value=-1).mul_(torch.where(length > TINY, 1 / length, 0))
+    du.addcmul_(_row_products(du, u)[:, None], u, value=-1)
+    return du.mul_(torch.where(length > TINY, 1 / length, 0))
+
+
+def _row_products(a: Tensor, b: Tensor) -> Tensor:
+    """Inner product of each row of a with that of b, `(N,)`, without their product in memory."""
+    parts = zip(torch.split(a, ROWS_AT_ONCE), torch.split(b, ROWS_AT_ONCE), strict=True)
+    return torch.cat([(x * y).sum(1) for x, y in parts])
 
 
 def _moderate(form: _Form) -> bool:
@@ -203,7 +230,7 @@ def _both_ways(u: Tensor, v: Tensor, du: Tensor | None, dv: Tensor | None, form:
     The gradients by u and v are added to du and dv.
     """
     N = u.shape[0]
-    positive = (u * v).sum(1) / form.tau  # (N,) log of s_ii
+    positive = _row_products(u, v) / form.tau  # (N,) log of s_ii
     extra = positive.exp() if form.positive_twice else torch.zeros_like(positive)
     row_sum, column_sum = extra.clone(), extra.clone()
     tiles = _tiles(N, N, form, u.element_size())
@@ -263,7 +290,7 @@ def _one_way(
     absolute = form.objective == "abs"
     tau = 1.0 if absolute else form.tau
     factor = weight / (N * tau)
-    positive = (u * v).sum(1) / tau  # (N,)
+    positive = _row_products(u, v) / tau  # (N,)
     loss = torch.zeros((), dtype=u.dtype, device=u.device)
     dcolumns = dv if negatives is None else torch.zeros_like(columns)
     diagonal = torch.empty_like(positive)  # derivative by the positive's own cosine

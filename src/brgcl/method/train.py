@@ -13,7 +13,7 @@ from brgcl.method.confidence import confidence, confident_nodes, propagate, thre
 from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.node_loss import decorrelation_loss, node_loss, sample_negatives
+from brgcl.method.node_loss import decorrelation_loss, node_loss, sample_negatives, unit_rows
 from brgcl.method.prototypes import prototype_loss, robust_prototypes
 from brgcl.method.views import View, common_nodes, two_views
 
@@ -82,7 +82,7 @@ def train(
         add_gradient(config.node_weight * node)
         proto, found = None, None
         if t > config.warmup_epochs and proto_weight > 0:
-            h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)  # (N, D)
+            h = unit_rows(encoder(graph.x, graph.adjacency.normalized))  # (N, D)
             found = find_prototypes(
                 h.detach(), graph, gamma, config, centers, max_rounds=config.cluster_rounds
             )
