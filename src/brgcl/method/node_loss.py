@@ -51,6 +51,7 @@ def node_loss(
     positive_twice: bool = False,
     negatives: Tensor | None = None,
     tile_bytes: int = 1 << 28,
+    unit: bool = False,
 ) -> Tensor:
     """Contrast each node's two views with all other nodes, Eq. (1).
 
@@ -63,6 +64,7 @@ def node_loss(
         negatives: Distinct sampled columns, `(m,)`, or None for all nodes.
         tile_bytes: Memory that similarities may take. Where all of them fit, the second sweep of
             the "exp" form need not compute them again.
+        unit: Whether rows have unit length already, which spares a copy of them.
 
     Returns:
         The loss, a mean over nodes.
@@ -71,7 +73,8 @@ def node_loss(
     """
     form = _Form(objective, tau, positive_twice, tile_bytes)
     negatives = None if negatives is None else negatives.to(h1.device)
-    loss: Tensor = _NodeLoss.apply(h1, h2, form, negatives)  # type: ignore[no-untyped-call]
+    u, v = (h1, h2) if unit else (unit_rows(h1.clone()), unit_rows(h2.clone()))
+    loss: Tensor = _NodeLoss.apply(u, v, form, negatives)  # type: ignore[no-untyped-call]
     return loss
 
 
@@ -154,9 +157,8 @@ class _NodeLoss(torch.autograd.Function):
     """Value and gradient of the node loss in one go; backward only scales what forward found."""
 
     @staticmethod
-    def forward(ctx: Any, h1: Tensor, h2: Tensor, form: _Form, negatives: Tensor | None) -> Tensor:
+    def forward(ctx: Any, u: Tensor, v: Tensor, form: _Form, negatives: Tensor | None) -> Tensor:
         wanted = ctx.needs_input_grad[0] or ctx.needs_input_grad[1]
-        (u, length1), (v, length2) = _unit_rows(h1), _unit_rows(h2)
         du, dv = (torch.zeros_like(u), torch.zeros_like(v)) if wanted else (None, None)
         if form.objective == "abs":
             loss = _one_way(u, v, du, dv, form, negatives, weight=1)
@@ -166,19 +168,19 @@ class _NodeLoss(torch.autograd.Function):
         else:
             loss = _both_ways(u, v, du, dv, form)
         if du is not None and dv is not None:
-            ctx.save_for_backward(_to_rows(du, u, length1), _to_rows(dv, v, length2))
+            ctx.save_for_backward(du, dv)
         return loss
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        dh1, dh2 = ctx.saved_tensors
+        du, dv = ctx.saved_tensors
         if gradient == 1:  # the usual weight: nothing to copy
-            return dh1, dh2, None, None
-        return gradient * dh1, gradient * dh2, None, None
+            return du, dv, None, None
+        return gradient * du, gradient * dv, None, None
 
 
 def unit_rows(h: Tensor) -> Tensor:
-    """Scale each row to unit length; a row of zeros stays, and gets no gradient."""
+    """Scale each row to unit length, in place; a row of zeros stays, and gets no gradient."""
     u: Tensor = _UnitRows.apply(h)  # type: ignore[no-untyped-call]
     return u
 
@@ -186,19 +188,20 @@ def unit_rows(h: Tensor) -> Tensor:
 class _UnitRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor) -> Tensor:
-        u, length = _unit_rows(h)
-        ctx.save_for_backward(u, length)
-        return u
+        length = _lengths(h)
+        ctx.mark_dirty(h)
+        h.div_(length.clamp_min(TINY))
+        ctx.save_for_backward(h, length)
+        return h
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         return _to_rows(gradient.clone(), *ctx.saved_tensors)
 
 
-def _unit_rows(h: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows scaled to unit length, and their lengths `(N, 1)`; a row of zeros stays."""
-    length = torch.linalg.vector_norm(h, dim=1, keepdim=True)
-    return h / length.clamp_min(TINY), length
+def _lengths(h: Tensor) -> Tensor:
+    lengths: Tensor = torch.linalg.vector_norm(h, dim=1, keepdim=True)
+    return lengths  # (N, 1)
 
 
 def _to_rows(du: Tensor, u: Tensor, length: Tensor) -> Tensor:

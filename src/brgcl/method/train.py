@@ -143,13 +143,14 @@ def contrast_views(
     if config.node_objective == "decorrelation":
         return decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
     return node_loss(
-        h1,
-        h2,
+        unit_rows(h1),
+        unit_rows(h2),
         objective=config.node_objective,
         tau=config.tau,
         positive_twice=config.positive_twice,
         negatives=sample_negatives(h1.shape[0], num_negatives(config, h1.shape[0]), generator),
         tile_bytes=config.tile_mb << 20,
+        unit=True,
     )
 
 
