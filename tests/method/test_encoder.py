@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from brgcl.method.encoder import Encoder, averaged, averages_first, relu_product
+from brgcl.method.encoder import Encoder, averaged, averages_first, relu_product, two_products
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import Matrix, csr_from_scipy, is_sparse
 
@@ -139,12 +139,29 @@ def test_the_product_with_relu_has_the_gradients_of_its_parts():
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("rows", [2, 4, 100])
+def test_two_products_have_the_value_and_the_gradients_of_their_parts(monkeypatch, rows):
+    monkeypatch.setattr("brgcl.method.encoder.ROWS", rows)
+    generator = torch.Generator().manual_seed(0)
+    shapes = ((7, 4), (4, 5), (5,), (5, 3))
+    p, *start = (torch.randn(*shape, dtype=torch.float64, generator=generator) for shape in shapes)
+    found = []
+    for function in (two_products, lambda p, a, b, c: (p @ a + b).relu() @ c):
+        leaves = [tensor.clone().requires_grad_() for tensor in start]
+        value = function(p, *leaves)
+        (value**2).sum().backward()
+        found.append([value, *(leaf.grad for leaf in leaves)])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3])
 @pytest.mark.parametrize("masked", [False, True])
-def test_averaging_first_changes_neither_value_nor_gradient(monkeypatch, masked):
+def test_averaging_first_changes_neither_value_nor_gradient(monkeypatch, masked, num_layers):
     found = []
     for first in (False, True):
         monkeypatch.setattr("brgcl.method.encoder.averages_first", lambda *_, first=first: first)
-        encoder, x, adjacency = setting()
+        encoder, x, adjacency = setting(num_layers)
         columns = (torch.arange(7) % 2).double() if masked else None
         h = encoder(Matrix(x), adjacency, columns)
         (h**2).sum().backward()

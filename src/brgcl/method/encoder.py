@@ -13,6 +13,7 @@ from brgcl.method.views import Diffusion
 
 OPERATOR_COST = 20  # time of a multiplication with A, against one in a dense product
 SPARSE_COST = 3  # the same for a sparse X
+ROWS = 2048  # rows whose hidden units stay in a CPU's cache
 
 
 class Encoder(nn.Module):
@@ -66,18 +67,22 @@ class Encoder(nn.Module):
             adjacency: The operator that mixes neighbours, `(N, N)`.
             columns: 1 for attributes that are seen, 0 for masked ones, `(F,)`; None sees all.
         """
-        h: Tensor | None = None
-        for weight, bias in zip(self.weights, self.biases, strict=True):
-            if h is not None and isinstance(self.activation, nn.ReLU):
-                h = adjacency @ relu_product(h, weight)
-            elif h is not None:
-                h = adjacency @ (self.activation(h) @ weight)
-            else:
-                seen = weight if columns is None else columns[:, None] * weight
-                first = averages_first(x, adjacency, weight.shape[1])
-                h = averaged(x, adjacency) @ seen if first else adjacency @ (x @ seen)
-            h = h.add_(bias)
-        assert h is not None, "an encoder has at least one layer"
+        layers = list(zip(self.weights, self.biases, strict=True))
+        weight, bias = layers[0]
+        seen = weight if columns is None else columns[:, None] * weight
+        first = averages_first(x, adjacency, weight.shape[1])
+        relu = isinstance(self.activation, nn.ReLU)
+        if first and relu and len(layers) > 1:  # two layers at once, and no hidden units kept
+            weight, after = layers[1]
+            h = (adjacency @ two_products(averaged(x, adjacency), seen, bias, weight)).add_(after)
+            layers = layers[1:]
+        elif first:
+            h = (averaged(x, adjacency) @ seen).add_(bias)
+        else:
+            h = (adjacency @ (x @ seen)).add_(bias)
+        for weight, bias in layers[1:]:
+            product = relu_product(h, weight) if relu else self.activation(h) @ weight
+            h = (adjacency @ product).add_(bias)
         return h
 
 
@@ -102,6 +107,45 @@ class _ReluProduct(torch.autograd.Function):
         below = gradient @ weight.T
         torch.ops.aten.threshold_backward.grad_input(below, h, 0, grad_input=below)
         return below, h.T @ gradient
+
+
+def two_products(p: Tensor, first: Tensor, bias: Tensor, second: Tensor) -> Tensor:
+    """ReLU(P W₀ + b₀) W₁ for a constant P, some rows at a time.
+
+    The hidden units stay in the cache: they are never in memory as a whole, and are computed
+    again for the gradient, which costs less than to keep them where P is narrow.
+
+    Args:
+        p: P, `(N, F)`.
+        first: W₀, `(F, h)`.
+        bias: b₀, `(h,)`.
+        second: W₁, `(h, D)`.
+    """
+    product: Tensor = _TwoProducts.apply(p, first, bias, second)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _TwoProducts(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, p: Tensor, first: Tensor, bias: Tensor, second: Tensor) -> Tensor:
+        ctx.save_for_backward(p, first, bias, second)
+        product = p.new_empty(p.shape[0], second.shape[1])
+        for rows, into in zip(torch.split(p, ROWS), torch.split(product, ROWS), strict=True):
+            torch.mm(torch.addmm(bias, rows, first).relu_(), second, out=into)
+        return product
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor, Tensor, Tensor]:
+        p, first, bias, second = ctx.saved_tensors
+        into_first, into_bias, into_second = (torch.zeros_like(t) for t in (first, bias, second))
+        for rows, above in zip(torch.split(p, ROWS), torch.split(gradient, ROWS), strict=True):
+            hidden = torch.addmm(bias, rows, first).relu_()
+            into_second.addmm_(hidden.T, above)
+            below = above @ second.T
+            torch.ops.aten.threshold_backward.grad_input(below, hidden, 0, grad_input=below)
+            into_first.addmm_(rows.T, below)
+            into_bias += below.sum(0)
+        return None, into_first, into_bias, into_second
 
 
 def averages_first(x: Matrix, adjacency: Matrix | Diffusion, hidden: int) -> bool:
