@@ -34,6 +34,7 @@ FAST = {
     "jocor": {"epochs": 40, "ramp_epochs": 20},
     "clnode": {"epochs": 40, "full_after": 20},
     "unionnet": {"epochs": 40, "warmup_epochs": 20},
+    "erase": {"epochs": 20, "hidden": 16, "heads": 2, "dim": 16, "lr": 0.01, "every": 5},
     "kmeans": {},
     "random-gcn": {"hidden": 32, "dim": 16},
     "s2gc-features": {"num_clusters": 2, "dim": 4, "max_power": 8, "repeats": 1},

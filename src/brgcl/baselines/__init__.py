@@ -9,6 +9,7 @@ from brgcl.baselines import (
     clnode,
     co_teaching,
     dgi,
+    erase,
     forward,
     gae,
     gala,
@@ -170,6 +171,20 @@ METHODS: dict[str, Method] = {
         uses_labels=True,
         oracle="",
         cost="time and memory O(E h + N F h + L k), k labelled nodes met from each of L",
+    ),
+    "erase": Method(
+        fit=erase.fit,
+        Config=erase.ERASEConfig,
+        kind="classifier",
+        citation="Chen et al., ERASE: Error-Resilient Representation Learning on Graphs, CIKM 2024",
+        uses_labels=True,
+        oracle="",
+        cost="time O(E D + N F h + N h D + n² D) with n labels; memory O(E + N D)",
+        presets={
+            "citeseer": {"eps": 0.4, "beta": 0.7, "steps": 4},
+            "pubmed": {"gamma2": 3.0, "steps": 3},
+            "ogbn-arxiv": {"alpha": 0.5, "steps": 50},
+        },
     ),
     "kmeans": Method(
         fit=kmeans.fit,

@@ -1,0 +1,253 @@
+"""ERASE: representations of a large coding rate as a whole and of a small one within each class.
+
+Before training the given labels Y are denoised along edges between labelled nodes. In each epoch
+they are joined with what the representations Z (unit rows, from a GAT) say, along all edges:
+
+    denoise   Y <- (1 - alpha) A Y + alpha Y                     `steps` times, A row-stochastic
+    join      Y <- softmax(beta Y + (1 - beta) |cos(Z, class means)|), then denoised alike
+    loss      L = - gamma2 / 2 logdet(I + gamma1 k / (n eps) Z'Z)
+                  + gamma1 sum_c n_c / 2n logdet(I + k / (n_c eps) Z_c'Z_c)
+
+for n rows of k dimensions, of which n_c have c as their largest Y. The first term spreads the
+rows over many dimensions, the second draws those of a class together. In the end logistic
+regression learns the denoised labels of the labelled nodes from Z.
+
+Chen, Zhang, Huang, Su, Lin, Xiao, Xia & Liu, ERASE: Error-Resilient Representation Learning on
+Graphs for Label Noise Tolerance, CIKM 2024. Written from the formulas alone; their code was not
+read. Differences: A has self-loops; class means are those of the labelled nodes by their present
+labels, in a pass without dropout; propagation is sparse; the graph is never cut into batches;
+the validation labels are looked at every ten epochs.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from brgcl.baselines.attention import Attention, Links
+from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.inputs import labelled_nodes, prepare, seeded
+from brgcl.baselines.supervised import BestEpoch
+from brgcl.config import check_types, require
+from brgcl.method.graph import adjacency_from_edges
+from brgcl.method.sparse import Matrix
+
+
+@dataclass(frozen=True)
+class ERASEConfig:
+    """Settings of ERASE."""
+
+    hidden: int = 256
+    """Units of the first layer, over all heads."""
+    heads: int = 8
+    """Attention heads of the first layer; the second has one."""
+    dim: int = 512
+    """Dimension of the representations."""
+    dropout: float = 0.5
+    """Share dropped of the input of each layer."""
+    gamma1: float = 1.0
+    """Weight of the rate within classes, and precision of the rate of all rows."""
+    gamma2: float = 2.0
+    """Weight of the rate of all rows."""
+    eps: float = 0.05
+    """Distortion up to which rows are coded."""
+    alpha: float = 0.6
+    """Share that a label keeps in a step of propagation."""
+    beta: float = 0.6
+    """Weight of the labels against the class means."""
+    steps: int = 5
+    """Steps of propagation."""
+    lr: float = 1e-3
+    """Learning rate of Adam (AMSGrad)."""
+    weight_decay: float = 5e-4
+    """L2 penalty in Adam."""
+    epochs: int = 400
+    """Training epochs at most."""
+    patience: int = 150
+    """Stop after so many epochs without a better validation accuracy."""
+    every: int = 10
+    """Epochs between two looks at the validation labels."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("hidden", "heads", "dim", "epochs", "patience", "every"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        for name in ("lr", "eps", "gamma1"):
+            require(self, name, getattr(self, name) > 0, "above 0")
+        for name in ("weight_decay", "gamma2", "steps"):
+            require(self, name, getattr(self, name) >= 0, "0 or more")
+        for name in ("alpha", "beta"):
+            require(self, name, 0 <= getattr(self, name) <= 1, "in [0, 1]")
+        require(self, "dropout", 0 <= self.dropout < 1, "in [0, 1)")
+        require(self, "hidden", self.hidden % self.heads == 0, "a multiple of heads")
+
+
+class GAT(nn.Module):
+    """Two attention layers with an ELU between them."""
+
+    def __init__(self, num_features: int, config: ERASEConfig) -> None:
+        super().__init__()
+        self.dropout = config.dropout
+        self.first = Attention(num_features, config.heads, config.hidden // config.heads)
+        self.second = Attention(config.hidden, 1, config.dim)
+
+    def forward(self, x: Matrix, links: Links, generator: torch.Generator) -> Tensor:
+        """Representations with rows of unit length, `(N, D)`."""
+        if self.training and self.dropout > 0:
+            x = x.dropout(self.dropout, generator)
+        h = F.elu(self.first(x @ self.first.weight, links, 0.0))
+        h = F.dropout(h, self.dropout, self.training)
+        return F.normalize(self.second(h @ self.second.weight, links, 0.0), dim=1)
+
+
+def fit(
+    graph: Data,
+    labels: ObservedLabels | None,
+    config: ERASEConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Learn representations, then classify them by logistic regression."""
+    labels, nodes = labelled_nodes(labels, "erase")
+    C = labels.num_classes
+    prepared = prepare(graph)
+    x, everywhere = prepared.x, prepared.adjacency.transition
+    links = Links(prepared.adjacency)
+    soft = torch.zeros(x.shape[0], C)  # Y
+    soft[nodes, labels.train[nodes]] = 1
+    soft = denoise(soft, among(graph, labels.train >= 0), config.alpha, config.steps)
+    best, stale = BestEpoch(labels.validation), 0
+    with seeded(generator):
+        network = GAT(x.shape[1], config)
+        optimizer = torch.optim.Adam(
+            network.parameters(), lr=config.lr, weight_decay=config.weight_decay, amsgrad=True
+        )
+        for epoch in range(1, config.epochs + 1):
+            z = encode(network.eval(), x, links, generator)
+            cosines = class_cosines(z, nodes, soft[nodes].argmax(1), C)
+            soft = (config.beta * soft + (1 - config.beta) * cosines).softmax(1)
+            soft = denoise(soft, everywhere, config.alpha, config.steps)
+            z = network.train()(x, links, generator)[nodes]
+            loss = rate_loss(z, soft[nodes].argmax(1), C, config)
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            last = epoch == config.epochs
+            stale += 1
+            if last or (epoch % config.every == 0 and best.wants(last=last)):
+                z = encode(network.eval(), x, links, generator)
+                if best.offer(z, classify(z, nodes, soft[nodes].argmax(1), C)):
+                    stale = 0
+            if report is not None:
+                report(epoch, config.epochs, f"loss {loss.item():.3f}")
+            if labels.validation is not None and stale >= config.patience:
+                break
+    return best.fitted()
+
+
+@torch.no_grad()
+def encode(network: GAT, x: Matrix, links: Links, generator: torch.Generator) -> Tensor:
+    """Representations without dropout and without gradient, `(N, D)`."""
+    z: Tensor = network(x, links, generator)
+    return z
+
+
+def among(graph: Data, known: Tensor) -> Matrix:
+    """Row-stochastic adjacency with self-loops of the edges between the nodes of a mask `(N,)`."""
+    inner = known[graph.edge_index].all(0)
+    weight = graph.get("edge_weight")
+    weight = None if weight is None else weight[inner]
+    return adjacency_from_edges(graph.edge_index[:, inner], len(known), weight).transition
+
+
+def denoise(soft: Tensor, transition: Matrix, alpha: float, steps: int) -> Tensor:
+    """Mix the labels of neighbours in, `(N, C)`, keeping the share `alpha` in each step."""
+    for _ in range(steps):
+        soft = (transition @ soft).mul_(1 - alpha).add_(soft, alpha=alpha)
+    return soft
+
+
+def class_cosines(z: Tensor, nodes: Tensor, label: Tensor, num_classes: int) -> Tensor:
+    """Absolute cosine of each row with the mean of each class, `(N, C)`; 0 for an empty class.
+
+    Args:
+        z: Unit-length rows, `(N, D)`.
+        nodes: Nodes whose means are taken, `(L,)`.
+        label: Their classes, `(L,)`.
+        num_classes: C.
+    """
+    sums = z.new_zeros(num_classes, z.shape[1]).index_add_(0, label, z[nodes])
+    return (z @ F.normalize(sums, dim=1).T).abs()
+
+
+def rate_loss(z: Tensor, label: Tensor, num_classes: int, config: ERASEConfig) -> Tensor:
+    """Coding rate within classes minus that of all rows, L.
+
+    Args:
+        z: Unit-length rows, `(n, k)`.
+        label: Their classes, `(n,)`.
+        num_classes: C.
+        config: Weights and distortion.
+    """
+    n, k = z.shape
+    loss = -config.gamma2 / 2 * log_det(z, config.gamma1 * k / (n * config.eps))
+    for c in range(num_classes):
+        rows = z[label == c]
+        if len(rows):
+            rate = log_det(rows, k / (len(rows) * config.eps))
+            loss = loss + config.gamma1 * len(rows) / (2 * n) * rate
+    return loss
+
+
+def log_det(z: Tensor, scale: float) -> Tensor:
+    """logdet(I + scale Z'Z) for rows `(n, k)`, by way of the smaller of Z'Z and Z Z'."""
+    value: Tensor = _LogDet.apply(z, scale)  # type: ignore[no-untyped-call]
+    return value
+
+
+class _LogDet(torch.autograd.Function):
+    """One Cholesky factor serves the value and the gradient, 2 scale Z (I + scale Z'Z)^-1."""
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor, scale: float) -> Tensor:
+        ctx.wide = z.shape[0] < z.shape[1]
+        gram = (z @ z.T if ctx.wide else z.T @ z).mul_(scale)
+        gram.diagonal().add_(1)
+        root = torch.linalg.cholesky(gram)
+        ctx.save_for_backward(z, root)
+        ctx.scale = scale
+        value: Tensor = 2 * root.diagonal().log().sum()
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        z, root = ctx.saved_tensors
+        inverse = torch.cholesky_inverse(root)
+        return 2 * ctx.scale * gradient * (inverse @ z if ctx.wide else z @ inverse), None
+
+
+def classify(z: Tensor, nodes: Tensor, label: Tensor, num_classes: int) -> Tensor:
+    """Log-probabilities of all nodes, `(N, C)`, by logistic regression on some of them.
+
+    Args:
+        z: Unit-length rows, `(N, D)`.
+        nodes: Nodes to learn from, `(L,)`.
+        label: Their classes, `(L,)`; where all are the same, so are all predictions.
+        num_classes: C.
+    """
+    found = np.zeros((len(z), num_classes), dtype=np.float32)
+    if bool((label == label[0]).all()):
+        found[:, int(label[0])] = 1
+    else:
+        model = LogisticRegression(max_iter=500)
+        with threadpool_limits(limits=1):
+            model.fit(z[nodes].numpy(), label.numpy())
+        found[:, model.classes_] = model.predict_proba(z.numpy())
+    return torch.from_numpy(found).clamp_min(1e-30).log()
