@@ -414,7 +414,8 @@ def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     """Print a table on stdout."""
     table = Table(title=title or None, title_justify="left")
     for number, name in enumerate(columns):
-        table.add_column(name, justify="left" if number == 0 else "right", overflow="fold")
+        first = number == 0  # names stay whole, whatever the width of the terminal
+        table.add_column(name, justify="left" if first else "right", overflow="fold", no_wrap=first)
     for row in rows:
         table.add_row(*row)
     stdout.print(table)

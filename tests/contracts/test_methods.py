@@ -50,6 +50,7 @@ FAST = {
     "graphmae": {"epochs": 30, "dim": 16, "heads": 2, "lr": 0.01},
 }
 
+BLIND = {"kmeans"}  # sees no edges: the floor that the others are measured against
 SUPERVISED = [name for name, method in METHODS.items() if method.uses_labels]
 UNSUPERVISED = [name for name, method in METHODS.items() if not method.uses_labels]
 every_method = pytest.mark.parametrize("name", METHODS)
@@ -252,7 +253,7 @@ def test_it_learns_two_blocks(name, protocol):
     data = two_blocks()
     trial = draw_trial(data, noise=Noise(), protocol=protocol, seed=0)
     outcome = classify_trial(trial, name, config_of(name), NodeClassifier(epochs=40))
-    assert outcome.accuracy > 0.9
+    assert outcome.accuracy > (0.7 if name in BLIND else 0.9)
     predicted = outcome.probabilities.argmax(1)[data.test_mask]
     assert outcome.accuracy == accuracy(predicted, data.y[data.test_mask])
 
