@@ -30,8 +30,11 @@ ARROWS = {
     "runs": PIECES | {"baselines", "report"},
     "review": PIECES | {"baselines", "report", "runs"},
     "options": PIECES | {"baselines", "benchmark"},
+    "console": set(),
+    "bench": PIECES | {"baselines", "benchmark", "console", "options"},
     "cli": PIECES
-    | {"baselines", "benchmark", "distributed", "options", "report", "review", "runs", "tune"},
+    | {"baselines", "bench", "benchmark", "console", "distributed", "options"}
+    | {"report", "review", "runs", "tune"},
     "__main__": {"cli"},
     "__init__": PIECES,
 }

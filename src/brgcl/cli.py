@@ -1,22 +1,20 @@
 """The command line: arguments -> a library call -> text or files; no numerics here."""
 
 import dataclasses
-import json
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.logging import RichHandler
-from rich.table import Table
 
 from brgcl import __version__, options
 from brgcl.baselines import METHODS
+from brgcl.bench import bench
 from brgcl.benchmark.demo import DEMO_NOISE, demo_report, run_demo, summarize_demo
-from brgcl.benchmark.protocol import draw_trial
+from brgcl.benchmark.protocol import Trial, draw_trial
 from brgcl.benchmark.run import (
     classify_trial,
     cluster_trial,
@@ -24,24 +22,18 @@ from brgcl.benchmark.run import (
     summarize_classification,
     summarize_clustering,
 )
-from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
-from brgcl.benchmark.speed_page import (
-    COLUMNS,
-    NOTE,
-    check_picture,
-    detail_lines,
-    plot,
-    slopes,
-    table_rows,
-)
+from brgcl.benchmark.speed_page import check_picture
+from brgcl.benchmark.tuning import NOT_COMPARED, tune_and_compare
+from brgcl.console import finish, print_json, say, show_table, stderr, stdout
 from brgcl.data import dataset_status
-from brgcl.errors import BrgclError, InputError, unknown_name
-from brgcl.options import open_graph, parse_noises, resolve_config
+from brgcl.errors import BrgclError
+from brgcl.options import open_graph, parse_duration, parse_noises, parse_trials, resolve_config
 from brgcl.progress import progress_bar
 from brgcl.report import write_report
 from brgcl.runs import name_classes, write_run
-from brgcl.storage import claim_folder
+from brgcl.storage import claim_file, claim_folder, write_text
 from brgcl.tasks.classify import NodeClassifier
+from brgcl.tune import page as tuning_page
 
 app = typer.Typer(
     name="brgcl",
@@ -50,10 +42,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
-stderr = Console(stderr=True, markup=False)  # names and paths may contain brackets
-stdout = Console(markup=False)
 
 
 def main() -> None:
@@ -262,6 +251,99 @@ def cluster(
 
 
 @app.command()
+def tune(
+    graph: options.Name = None,
+    edges: options.Edges = None,
+    features: options.Features = None,
+    labels: options.Labels = None,
+    root: options.Root = None,
+    criterion: Annotated[
+        str | None,
+        typer.Option(help="labels or stability; default: labels where there are any."),
+    ] = None,
+    trials: Annotated[
+        str | None,
+        typer.Option(help="grid, or a number; default: grid up to 5,000 nodes, else 20."),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Epochs of a trial; default: all up to 5,000 nodes, else 60."),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Time after which all is over: 90s, 5m, 2h.")
+    ] = None,
+    compare: Annotated[
+        int, typer.Option(min=0, help="Fresh draws to compare with the default on.")
+    ] = 5,
+    storage: Annotated[
+        Path | None, typer.Option(help="Journal file; the same call goes on where one stopped.")
+    ] = None,
+    preset: options.Preset = "default",
+    config: options.ConfigFile = None,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    label_noise: options.LabelNoise = None,
+    attribute_noise: options.AttributeNoise = None,
+    edge_noise: options.EdgeNoise = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="TOML file for the choice, read by --config.", rich_help_panel=options.OUT
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool,
+        typer.Option("--overwrite", help="Replace that file.", rich_help_panel=options.OUT),
+    ] = False,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot", help="Draw the scores: .svg, .png or .pdf.", rich_help_panel=options.OUT
+        ),
+    ] = None,
+    json_: options.Json = False,
+) -> None:
+    """Choose xi and gamma0 by noisy training labels, or by stability without any."""
+    seconds = None if budget is None else parse_duration(budget)
+    if picture is not None:
+        check_picture(picture)
+    if out is not None:
+        claim_file(out, overwrite=overwrite)
+    chosen = resolve_config("brgcl", preset, config, settings, graph)
+    noise = parse_noises(label_noise, attribute_noise, edge_noise)
+    name, realised = "", 0.0
+
+    def draw(number: int) -> Trial:
+        nonlocal name, realised
+        data = open_graph(graph, edges, features, labels, root, number)
+        trial = draw_trial(data, noise=noise, protocol="no-val", seed=number)
+        name, realised = data.name, trial.label_noise if number == seed else realised
+        return trial
+
+    with progress_bar("tuning") as report:
+        tuning, comparison = tune_and_compare(
+            draw, chosen, seed=seed, draws=compare, budget=seconds, report=report,
+            criterion=criterion, trials=parse_trials(trials), epochs=epochs, storage=storage,
+        )  # fmt: skip
+    said = [*tuning_page.lines(tuning), str(comparison or NOT_COMPARED)]
+    if out is not None:
+        base = resolve_config("brgcl", "default", None, None, graph)
+        write_text(out, tuning_page.preset_text(tuning, base, [f"brgcl tune, {name}.", *said]))
+    if picture is not None:
+        tuning_page.plot(tuning, picture)
+    if json_:
+        found = {"dataset": name, "noise_realised": realised, **tuning_page.summary(tuning)}
+        print_json(found | {"comparison": None if comparison is None else comparison.to_dict()})
+        return
+    show_table(f"Settings of {name}", tuning_page.COLUMNS, tuning_page.table_rows(tuning))
+    for line in said:
+        stdout.print(line, highlight=False)
+    for file in (out, picture):
+        if file is not None:
+            stdout.print(f"Written: {file}", highlight=False)
+
+
+@app.command()
 def datasets(root: options.Root = None, json_: options.Json = False) -> None:
     """List the named data sets and whether their files are here."""
     found = dataset_status(root)
@@ -316,58 +398,6 @@ def methods(json_: options.Json = False) -> None:
     show_table("Methods", ["name", "kind", "labels", "oracle", "cost", "citation"], rows)
 
 
-@bench.command()
-def speed(
-    cases: Annotated[
-        str | None, typer.Option(help="Some cases only, by name, separated by commas.")
-    ] = None,
-    mode: Annotated[str | None, typer.Option(help="exact or sampled; default: both.")] = None,
-    objective: Annotated[str, typer.Option(help="exp or abs.")] = "exp",
-    repeats: Annotated[int, typer.Option(min=1, help="Epochs and calls to take medians of.")] = 5,
-    picture: Annotated[
-        Path | None, typer.Option("--plot", help="Draw time and memory: .svg, .png or .pdf.")
-    ] = None,
-    json_: options.Json = False,
-) -> None:
-    """Time an epoch against its bare kernels, GRACE and dense similarities."""
-    chosen = cases.split(",") if cases else None
-    for name in chosen or []:
-        check_case(name)
-    if objective not in ("exp", "abs"):
-        raise unknown_name("objective", objective, ("exp", "abs"))
-    if mode not in (None, "exact", "sampled"):
-        raise unknown_name("mode", mode, ("exact", "sampled"))
-    if picture is not None:
-        check_picture(picture)
-    wanted = [
-        (name, kind)
-        for name, kind in cases_here()
-        if (chosen is None or name in chosen) and mode in (None, kind)
-    ]
-    if not wanted:
-        raise InputError(
-            "none of these cases can be run here; brgcl datasets shows what is on disk"
-        )
-    found = []
-    for number, (name, kind) in enumerate(wanted, start=1):
-        say(f"{number} of {len(wanted)}: {name}, {kind}, {objective}")
-        found.append(measure(name, kind, objective, repeats=repeats))
-    empty_mb = empty_memory()
-    slope_of = slopes(found, empty_mb)
-    if picture is not None:
-        plot(found, empty_mb, picture)
-    if json_:
-        print_json({"cases": found, "slopes": slope_of, "empty_mb": empty_mb, "machine": machine()})
-        return
-    show_table(f"Speed, {objective}", COLUMNS, table_rows(found))
-    stdout.print(NOTE, highlight=False)
-    for part, slope in slope_of.items():
-        if slope is not None:
-            stdout.print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
-    for line in (line for case in found for line in detail_lines(case)):
-        stdout.print(line, highlight=False)
-
-
 @app.command()
 def version(json_: options.Json = False) -> None:
     """Print the version."""
@@ -388,44 +418,3 @@ def each_message_once() -> Callable[[logging.LogRecord], bool]:
         return new
 
     return is_new
-
-
-def finish(metrics: dict[str, Any], as_json: bool, out: Path | None, written: list[str]) -> None:
-    """Print what a command found and where it put it."""
-    if as_json:
-        print_json(metrics)
-        return
-    rows = [[name, show(value)] for name, value in metrics.items()]
-    show_table("", ["figure", "value"], rows)
-    if out is not None:
-        stdout.print(f"Written to {out}: {', '.join(written)}", highlight=False)
-
-
-def show(value: Any) -> str:
-    """Show a figure to four digits."""
-    if isinstance(value, list):
-        return ", ".join(map(show, value))
-    return (
-        f"{value:.4f}" if isinstance(value, float) else "unknown" if value is None else str(value)
-    )
-
-
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout."""
-    table = Table(title=title or None, title_justify="left")
-    for number, name in enumerate(columns):
-        first = number == 0  # names stay whole, whatever the width of the terminal
-        table.add_column(name, justify="left" if first else "right", overflow="fold", no_wrap=first)
-    for row in rows:
-        table.add_row(*row)
-    stdout.print(table)
-
-
-def print_json(value: dict[str, Any]) -> None:
-    """Print JSON on stdout."""
-    sys.stdout.write(json.dumps(value, indent=2) + "\n")
-
-
-def say(text: str) -> None:
-    """Tell the user something on stderr."""
-    stderr.print(text, highlight=False)

@@ -3,7 +3,7 @@
 import dataclasses
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 from torch_geometric.data import Data
@@ -161,6 +161,15 @@ def parse_value(text: str) -> Any:
         return text
 
 
+def parse_trials(text: str | None) -> int | Literal["grid"] | None:
+    """Read how many settings to try: grid, or a number."""
+    if text is None or text == "grid":
+        return None if text is None else "grid"
+    if not text.isdecimal() or int(text) == 0:
+        raise InputError(f"--trials takes grid or a number from 1 on, got '{text}'")
+    return int(text)
+
+
 def parse_noises(labels: str | None, attributes: str | None, edges: str | None) -> Noise:
     """Read the three noise options."""
     return Noise(
@@ -168,3 +177,33 @@ def parse_noises(labels: str | None, attributes: str | None, edges: str | None) 
         parse_noise(attributes, ATTRIBUTE_NOISE),
         parse_noise(edges, EDGE_NOISE),
     )
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """Read names that are separated by commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def parse_levels(text: str | None) -> list[float] | None:
+    """Read noise levels that are separated by commas."""
+    try:
+        return None if text is None else [float(level) for level in text.split(",")]
+    except ValueError:
+        raise InputError(f"'{text}' are not levels; write e.g. 0,0.2,0.4") from None
+
+
+def parse_duration(text: str) -> float:
+    """Read a time such as 90s, 5m or 2h as seconds.
+
+    Example:
+        >>> parse_duration("1.5h")
+        5400.0
+    """
+    units = {"s": 1, "m": 60, "h": 3600}
+    try:
+        number = float(text[:-1])
+        if number > 0 and text[-1:] in units:
+            return number * units[text[-1]]
+    except ValueError:
+        pass
+    raise InputError(f"'{text}' is not a time; write e.g. 90s, 5m or 2h")

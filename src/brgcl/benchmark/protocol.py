@@ -20,6 +20,7 @@ from brgcl.errors import unknown_name
 from brgcl.noise import NoiseSpec, corrupt_attributes, corrupt_edges, flip_labels
 
 PROTOCOLS = ("clean-val", "noisy-val", "no-val")
+SPLITS = ("test", "validation")
 
 
 @dataclass(frozen=True)
@@ -80,27 +81,44 @@ def generator_for(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(int.from_bytes(digest[:4], "little"))
 
 
-def draw_trial(data: Data, *, noise: Noise, protocol: str = "clean-val", seed: int = 0) -> Trial:
+def draw_trial(
+    data: Data,
+    *,
+    noise: Noise,
+    protocol: str = "clean-val",
+    seed: int = 0,
+    split: str = "test",
+) -> Trial:
     """Draw one trial.
 
-    A graph with a split is scored on its test nodes. A user's graph has none: all its labels are
-    for training, there is no truth to score with, and the protocol does not matter.
+    A graph with a split is scored on its test nodes, or, while something is being chosen, on its
+    validation nodes; their labels then serve no other purpose, and test nodes are not touched. A
+    user's graph has no split: all its labels are for training, there is no truth to score with,
+    and the protocol does not matter.
 
     Args:
         data: A checked graph with `y` and, where it is to be scored, masks.
         noise: What to corrupt.
         protocol: A name from `PROTOCOLS`.
         seed: Seed of all draws.
+        split: Nodes that are scored, a name from `SPLITS`.
     """
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
     graph, attribute_rate, edge_rate = corrupt_graph(data, noise, seed)
-    y, split = data.y, data.get("train_mask") is not None
+    y, has_split = data.y, data.get("train_mask") is not None
     nothing = torch.zeros_like(y, dtype=torch.bool)
     learn, choose, test = (
-        (data.train_mask, data.val_mask, data.test_mask) if split else (y >= 0, nothing, nothing)
+        (data.train_mask, data.val_mask, data.test_mask)
+        if has_split
+        else (y >= 0, nothing, nothing)
     )
-    choose = nothing if protocol == "no-val" else choose
+    if split == "validation":
+        choose, test = nothing, choose
+    if protocol == "no-val":
+        choose = nothing
     noisy_part = learn | choose if protocol == "noisy-val" else learn
     observed = torch.where(learn | choose, y, -1)
     num_classes = max(int(y.max()) + 1, 1)
@@ -124,7 +142,7 @@ def draw_trial(data: Data, *, noise: Noise, protocol: str = "clean-val", seed: i
             validation=torch.where(choose, observed, -1) if bool(choose.any()) else None,
             num_classes=num_classes,
         ),
-        truth=GroundTruth(y if split else torch.full_like(y, -1), test),
+        truth=GroundTruth(y if has_split else torch.full_like(y, -1), test),
         label_noise=float(wrong.float().mean()) if wrong.numel() else 0.0,
         attribute_noise=attribute_rate,
         edge_noise=edge_rate,

@@ -96,6 +96,15 @@ def classify_trial(
     """
     start = time.perf_counter()
     fitted = fit_method(trial, method, config, seed, report)
+    found = classify_fitted(trial, fitted, classifier, seed)
+    return dataclasses.replace(found, seconds=time.perf_counter() - start)
+
+
+def classify_fitted(
+    trial: Trial, fitted: Fitted, classifier: NodeClassifier | None = None, seed: int = 0
+) -> Classified:
+    """Classify all nodes from what a method has learned, and score the test nodes."""
+    start = time.perf_counter()
     rule, proba = "own", fitted.probabilities
     if proba is None:
         classifier = classifier or NodeClassifier(seed=seed)
@@ -136,6 +145,15 @@ def cluster_trial(
     """
     start = time.perf_counter()
     fitted = fit_method(trial, method, config, seed, report)
+    found = cluster_fitted(trial, fitted, num_clusters, seed)
+    return dataclasses.replace(found, seconds=time.perf_counter() - start)
+
+
+def cluster_fitted(
+    trial: Trial, fitted: Fitted, num_clusters: int | None = None, seed: int = 0
+) -> Clustered:
+    """Cluster what a method has learned, and compare with the classes; see `cluster_trial`."""
+    start = time.perf_counter()
     y = trial.truth.y
     known = bool((y >= 0).any())
     if num_clusters is None and known:

@@ -1,0 +1,216 @@
+"""The bench commands: run experiments, show their tables and figures, time an epoch."""
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from brgcl import options
+from brgcl.benchmark.forms import FORMATS, to_csv, to_draws, to_html, to_latex, to_markdown, to_text
+from brgcl.benchmark.records import read_records
+from brgcl.benchmark.runner import BACKENDS, Place, plan, run
+from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
+from brgcl.benchmark.speed_page import (
+    COLUMNS,
+    NOTE,
+    check_picture,
+    detail_lines,
+    plot,
+    slopes,
+    table_rows,
+)
+from brgcl.benchmark.statistics import table_entries
+from brgcl.benchmark.suite import cells, load_suite, suite_names
+from brgcl.benchmark.tables import facts, sheets
+from brgcl.benchmark.watch import watching
+from brgcl.console import print_json, say, show_table, stdout
+from brgcl.errors import InputError, unknown_name
+
+bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
+
+SuiteName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME", help="A table or figure (brgcl bench list), or a .toml file of your own."
+    ),
+]
+RecordsFile = Annotated[Path, typer.Option("--records", help="File of records.")]
+RECORDS = Path("results/records.jsonl")
+Datasets = Annotated[str | None, typer.Option(help="Some graphs only, separated by commas.")]
+Rows = Annotated[str | None, typer.Option(help="Some rows only, separated by commas.")]
+Levels = Annotated[str | None, typer.Option(help="Some noise levels only, separated by commas.")]
+Split = Annotated[
+    str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
+]
+
+
+@bench.command(name="list")
+def list_(json_: options.Json = False) -> None:
+    """List the tables and figures that can be run."""
+    suites = [load_suite(name) for name in suite_names()]
+    if json_:
+        print_json(
+            {
+                "experiments": [
+                    {"name": s.name, "title": s.title, "source": s.source, "cells": len(cells(s))}
+                    for s in suites
+                ]
+            }
+        )
+        return
+    rows = [[s.name, s.title, s.source, f"{len(cells(s)):,}"] for s in suites]
+    show_table("Experiments", ["name", "title", "source", "cells"], rows)
+
+
+@bench.command(name="run")
+def run_(
+    name: SuiteName,
+    datasets: Datasets = None,
+    methods: Rows = None,
+    levels: Levels = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
+    ] = None,
+    split: Split = "test",
+    workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
+    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}.")] = "local",
+    budget: Annotated[
+        str | None, typer.Option(help="Begin nothing that would end later: 90s, 5m, 2h.")
+    ] = None,
+    retry: Annotated[bool, typer.Option(help="Run cells again that failed.")] = False,
+    records: RecordsFile = RECORDS,
+    root: options.Root = None,
+    json_: options.Json = False,
+) -> None:
+    """Run the experiments of a table or figure; what is done already is not done again.
+
+    Stop it whenever you like, and start it again to go on. Several of them may share one file.
+    """
+    start = time.time()
+    deadline = None if budget is None else start + options.parse_duration(budget)
+    wanted = cells(
+        load_suite(name),
+        datasets=options.parse_names(datasets),
+        rows=options.parse_names(methods),
+        levels=options.parse_levels(levels),
+        seeds=seeds,
+        split=split,
+    )
+    experiments = list(dict.fromkeys(cell.experiment for cell in wanted))
+    place = Place(records, root)
+    before = read_records(records)
+    jobs = plan(experiments, before, retry=retry)
+    todo = sum(len(job.experiments) for job in jobs)
+    say(f"{name}: {len(experiments):,} cells, {len(experiments) - todo:,} done, {todo:,} to run.")
+    with watching(jobs, workers) as watch:
+        run(
+            experiments, place, workers=workers, backend=backend, deadline=deadline, retry=retry,
+            watch=watch,
+        )  # fmt: skip
+    after = read_records(records)
+    done = [after[e.key] for e in experiments if e.key in after]
+    failed = [record for record in done if record.error is not None]
+    found = {
+        "experiment": name,
+        "cells": len(experiments),
+        "done": len(done) - len(failed),
+        "failed": len(failed),
+        "left": len(experiments) - len(done),
+        "records": str(records),
+        "seconds": time.time() - start,
+    }
+    for record in failed:
+        say(f"failed: {record.experiment}: {str(record.error).strip().splitlines()[-1]}")
+    if json_:
+        print_json(found)
+    else:
+        show_table("", ["figure", "value"], [[key, str(value)] for key, value in found.items()])
+
+
+@bench.command()
+def table(
+    name: SuiteName,
+    format_: Annotated[
+        str, typer.Option("--format", help=f"{', '.join(FORMATS)} (draws: one line a draw).")
+    ] = "text",
+    datasets: Datasets = None,
+    methods: Rows = None,
+    levels: Levels = None,
+    split: Split = "test",
+    records: RecordsFile = RECORDS,
+) -> None:
+    """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
+    if format_ not in FORMATS:
+        raise unknown_name("format", format_, FORMATS)
+    suite, found = load_suite(name), read_records(records)
+    if suite.kind != "grid":
+        pages = [facts(suite)]
+        if format_ in ("csv", "draws"):
+            raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
+    else:
+        chosen: dict[str, Any] = {
+            "datasets": options.parse_names(datasets),
+            "rows": options.parse_names(methods),
+            "levels": options.parse_levels(levels),
+            "split": split,
+        }
+        if format_ in ("csv", "draws"):
+            write = to_csv if format_ == "csv" else to_draws
+            stdout.file.write(write(table_entries(suite, found, **chosen)))
+            return
+        pages = sheets(suite, found, **chosen)
+    form = {"text": to_text, "md": to_markdown, "latex": to_latex, "html": to_html}[format_]
+    stdout.file.write("\n".join(form(page) for page in pages))
+
+
+@bench.command()
+def speed(
+    cases: Annotated[
+        str | None, typer.Option(help="Some cases only, by name, separated by commas.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="exact or sampled; default: both.")] = None,
+    objective: Annotated[str, typer.Option(help="exp or abs.")] = "exp",
+    repeats: Annotated[int, typer.Option(min=1, help="Epochs and calls to take medians of.")] = 5,
+    picture: Annotated[
+        Path | None, typer.Option("--plot", help="Draw time and memory: .svg, .png or .pdf.")
+    ] = None,
+    json_: options.Json = False,
+) -> None:
+    """Time an epoch against its bare kernels, GRACE and dense similarities."""
+    chosen = cases.split(",") if cases else None
+    for name in chosen or []:
+        check_case(name)
+    if objective not in ("exp", "abs"):
+        raise unknown_name("objective", objective, ("exp", "abs"))
+    if mode not in (None, "exact", "sampled"):
+        raise unknown_name("mode", mode, ("exact", "sampled"))
+    if picture is not None:
+        check_picture(picture)
+    wanted = [
+        (name, kind)
+        for name, kind in cases_here()
+        if (chosen is None or name in chosen) and mode in (None, kind)
+    ]
+    if not wanted:
+        raise InputError(
+            "none of these cases can be run here; brgcl datasets shows what is on disk"
+        )
+    found = []
+    for number, (name, kind) in enumerate(wanted, start=1):
+        say(f"{number} of {len(wanted)}: {name}, {kind}, {objective}")
+        found.append(measure(name, kind, objective, repeats=repeats))
+    empty_mb = empty_memory()
+    slope_of = slopes(found, empty_mb)
+    if picture is not None:
+        plot(found, empty_mb, picture)
+    if json_:
+        print_json({"cases": found, "slopes": slope_of, "empty_mb": empty_mb, "machine": machine()})
+        return
+    show_table(f"Speed, {objective}", COLUMNS, table_rows(found))
+    stdout.print(NOTE, highlight=False)
+    for part, slope in slope_of.items():
+        if slope is not None:
+            stdout.print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
+    for line in (line for case in found for line in detail_lines(case)):
+        stdout.print(line, highlight=False)

@@ -1,0 +1,167 @@
+"""What experiments found, one JSON line each, in a file that only grows.
+
+A line is written whole and flushed to disk before the next one begins. If the machine stops in
+the middle of a line, that line is dropped: its experiment counts as not done. Several processes
+may write to one file; a lock beside it lets them take turns.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from brgcl.benchmark.experiment import Experiment
+from brgcl.errors import InputError
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one experiment found.
+
+    Attributes:
+        experiment: What was run.
+        metrics: Scores by name; empty if it failed.
+        rule: Classifier that was taken, or "own"; empty where there is none.
+        realised: Realised noise of labels, attributes and edges.
+        config: All settings of the method.
+        training_seconds: Processor time of the training, whichever cell it was done for.
+        scoring_seconds: Processor time of classifying or clustering.
+        peak_mb: Peak memory of the process during the training; None where it cannot be told.
+        shared_training: Whether another cell's training served.
+        threads: Threads of the training.
+        versions: Versions of what computed it.
+        error: Traceback, where it failed.
+    """
+
+    experiment: Experiment
+    metrics: Mapping[str, float]
+    rule: str = ""
+    realised: Mapping[str, float] = dataclasses.field(default_factory=dict)
+    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    training_seconds: float = 0.0
+    scoring_seconds: float = 0.0
+    peak_mb: float | None = None
+    shared_training: bool = False
+    threads: int = 1
+    versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    error: str | None = None
+
+    def to_json(self) -> str:
+        """One line, without its end."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values = {"key": self.experiment.key, **fields, "experiment": self.experiment.to_dict()}
+        return json.dumps(values, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> "Record":
+        """Read a line."""
+        values = json.loads(line)
+        values.pop("key")
+        return cls(**{**values, "experiment": Experiment.from_dict(values["experiment"])})
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the method still has the defaults that this was computed with.
+
+        A setting that did not exist then does not count: it is added so that nothing changes.
+        """
+        now = dataclasses.asdict(self.experiment.config)
+        return all(
+            now[name] == value
+            for name, value in self.config.items()
+            if name in now and name != "seed"
+        )
+
+
+class Reader:
+    """Reads a file of records, and when asked again only what was added to it.
+
+    Args:
+        path: The file; while there is none, there are no records.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._offset, self._lines = 0, 0
+        self._found: dict[str, Record] = {}
+
+    def read(self) -> dict[str, Record]:
+        """The newest record of each experiment, by key; one of other defaults is left out."""
+        for line in self._new_lines():
+            self._lines += 1
+            try:
+                record = Record.from_json(line)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise InputError(
+                    f"line {self._lines} of '{self.path}' is not a record: {error}; remove the line"
+                ) from error
+            if record.is_current:
+                self._found[record.experiment.key] = record
+        return self._found
+
+    def _new_lines(self) -> list[str]:
+        try:
+            with self.path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < self._offset:  # another file has taken its place
+                    self._offset, self._lines, self._found = 0, 0, {}
+                file.seek(self._offset)
+                text = file.read()
+        except FileNotFoundError:
+            return []
+        whole = text[: text.rfind(b"\n") + 1]  # what follows the last line end was cut off
+        self._offset += len(whole)
+        return whole.decode().splitlines()
+
+
+def read_records(path: Path) -> dict[str, Record]:
+    """Read all records; see `Reader`."""
+    return Reader(path).read()
+
+
+def append_record(path: Path, record: Record) -> None:
+    """Add a record and wait until it is on disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"), path.open("ab+") as file:
+        _drop_torn_line(file)
+        file.write(record.to_json().encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def claim(path: Path, key: str) -> Iterator[bool]:
+    """Try to take a piece of work for this process; yields whether it could be had.
+
+    The system gives a claim back when its process ends, however it ends.
+    """
+    folder = path.parent / "claims"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / f"{key}.lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
+
+
+def _drop_torn_line(file: Any) -> None:
+    """Cut off what follows the last line end."""
+    end = file.seek(0, os.SEEK_END)
+    if end == 0:
+        return
+    file.seek(end - 1)
+    if file.read(1) == b"\n":
+        return
+    file.seek(0)
+    file.truncate(file.read().rfind(b"\n") + 1)
+    file.seek(0, os.SEEK_END)

@@ -1,0 +1,414 @@
+"""Run experiments: what is done is skipped, what is shared is trained once, cheapest first.
+
+A job is one training with every cell that it serves. Jobs are independent, so they can run in
+several processes, and several runners can share one folder: a job is claimed before it begins,
+and the records are read again once it is.
+"""
+
+import dataclasses
+import platform
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from joblib import Parallel, delayed, parallel_config
+from threadpoolctl import threadpool_limits
+from torch_geometric.data import Data
+
+from brgcl.baselines import METHODS, Fitted
+from brgcl.benchmark.cache import Learned, cache_file, learned_from, load_learned, save_learned
+from brgcl.benchmark.experiment import Experiment
+from brgcl.benchmark.protocol import Trial, draw_trial
+from brgcl.benchmark.records import Reader, Record, append_record, claim
+from brgcl.benchmark.run import classify_fitted, cluster_fitted, fit_method
+from brgcl.data import DATASETS, load_dataset
+from brgcl.errors import InputError, unknown_name
+from brgcl.tasks.classify import NodeClassifier
+
+BACKENDS = ("local", "ray", "dask")
+LIBRARIES = ("brgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
+
+Watcher = Callable[[Record], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a runner works.
+
+    Attributes:
+        records: File of records; claims and trainings are kept in folders beside it.
+        root: Folder with the graphs, where it is not the usual one.
+    """
+
+    records: Path
+    root: Path | None = None
+
+    @property
+    def cache(self) -> Path:
+        """Folder of trainings."""
+        return self.records.parent / "cache"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training and the cells that it serves.
+
+    Attributes:
+        experiments: The cells.
+        seconds: Processor time that it will take, from records of its like; None if unknown.
+    """
+
+    experiments: tuple[Experiment, ...]
+    seconds: float | None
+
+    @property
+    def name(self) -> str:
+        """What the job is claimed by."""
+        return _shared(self.experiments[0]).key
+
+
+def plan(
+    experiments: Iterable[Experiment], records: dict[str, Record], *, retry: bool = False
+) -> list[Job]:
+    """Group the cells that are not done into jobs, the cheapest first.
+
+    Args:
+        experiments: All cells; one that stands there twice is run once.
+        records: What is done, by key.
+        retry: Whether cells that failed are run again.
+    """
+    groups: dict[Experiment, list[Experiment]] = {}
+    for experiment in dict.fromkeys(experiments):
+        done = records.get(experiment.key)
+        if done is None or (retry and done.error):
+            groups.setdefault(_shared(experiment), []).append(experiment)
+    costs = Costs(records.values())
+    jobs = [Job(tuple(cells), costs.of(cells)) for cells in groups.values()]
+    return sorted(jobs, key=lambda job: (_guess(job), job.experiments[0].seed))
+
+
+class Costs:
+    """Estimates of processor time, from what was measured.
+
+    Args:
+        records: What was measured; medians over the same method on the same graph, or on
+            another one, scaled by the number of nodes.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._training: dict[tuple[str, str, Any], list[float]] = {}
+        self._scoring: dict[tuple[str, str, Any], list[float]] = {}
+        for record in records:
+            if record.error is None:
+                cell = record.experiment
+                for known, what, seconds in (
+                    (self._training, cell.settings, record.training_seconds),
+                    (self._scoring, cell.task, record.scoring_seconds),
+                ):
+                    for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
+                        known.setdefault(key, []).append(seconds)
+
+    def of(self, cells: Sequence[Experiment]) -> float | None:
+        """Seconds for one training and the scores of all cells."""
+        cell = cells[0]
+        training = self._find(self._training, cell, cell.settings)
+        scoring = self._find(self._scoring, cell, cell.task)
+        if training is None or scoring is None:
+            return None
+        return training + len(cells) * scoring
+
+    def _find(
+        self, known: dict[tuple[str, str, Any], list[float]], cell: Experiment, what: Any
+    ) -> float | None:
+        here = DATASETS[cell.dataset].num_nodes
+        for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
+            if key in known:
+                return median(known[key])
+        nearest = min(
+            (name for name in DATASETS if (cell.method, name, "") in known),
+            key=lambda name: abs(DATASETS[name].num_nodes - here),
+            default=None,
+        )
+        if nearest is None:
+            return None
+        return median(known[cell.method, nearest, ""]) * here / DATASETS[nearest].num_nodes
+
+
+def _guess(job: Job) -> float:
+    """Seconds to sort by; a method that was never run stands by the size of its graph."""
+    if job.seconds is not None:
+        return job.seconds
+    return DATASETS[job.experiments[0].dataset].num_nodes / 100
+
+
+def run(
+    experiments: Sequence[Experiment],
+    place: Place,
+    *,
+    workers: int = 1,
+    backend: str = "local",
+    deadline: float | None = None,
+    retry: bool = False,
+    watch: Watcher | None = None,
+) -> None:
+    """Run what is not done yet.
+
+    Args:
+        experiments: The cells.
+        place: Where records are read and written.
+        workers: Processes.
+        backend: "local" processes, or those of a "ray" or "dask" cluster that sees the same
+            folders.
+        deadline: Time (`time.time()`) after which nothing is begun that would not end in time,
+            as far as its cost is known.
+        retry: Whether cells that failed earlier are run again.
+        watch: Called with every new record.
+    """
+    if backend not in BACKENDS:
+        raise unknown_name("backend", backend, BACKENDS)
+    reader = Reader(place.records)
+    started = {job.name for job in plan(experiments, reader.read(), retry=retry)}
+    first = True
+    while True:
+        jobs = plan(experiments, reader.read(), retry=retry and first)
+        jobs = [job for job in jobs if job.name in started and _fits(job, deadline)]
+        if not jobs:
+            return
+        found = 0
+        for records in _spread(jobs, place, workers, backend, deadline, retry and first):
+            found += len(records)
+            for record in records:
+                if watch is not None:
+                    watch(record)
+        first = False
+        if not found:
+            time.sleep(1)  # another runner is at work on all that is left
+
+
+def _fits(job: Job, deadline: float | None) -> bool:
+    return deadline is None or time.time() + (job.seconds or 0) < deadline
+
+
+def _spread(
+    jobs: list[Job],
+    place: Place,
+    workers: int,
+    backend: str,
+    deadline: float | None,
+    retry: bool,
+) -> Iterator[list[Record]]:
+    if workers == 1 and backend == "local":
+        for job in jobs:
+            yield run_job(job, place, deadline, retry)
+        return
+    with _cluster(backend):
+        pool = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)
+        yield from pool(delayed(run_job)(job, place, deadline, retry) for job in jobs)
+
+
+def _cluster(backend: str) -> AbstractContextManager[Any]:
+    """Join the cluster that the environment names, or start one on this machine."""
+    if backend == "local":
+        return nullcontext()
+    try:
+        if backend == "ray":
+            from ray.util.joblib import register_ray
+
+            register_ray()
+        else:
+            from dask.distributed import Client, default_client
+
+            try:
+                default_client()
+            except ValueError:
+                Client()
+    except ImportError as error:
+        raise InputError(f"{backend} is not installed; pip install 'brgcl[cluster]'") from error
+    found: AbstractContextManager[Any] = parallel_config(backend=backend)
+    return found
+
+
+def run_job(
+    job: Job, place: Place, deadline: float | None = None, retry: bool = False
+) -> list[Record]:
+    """Run a job, unless another runner has it, and write a record for each cell.
+
+    Every training has one thread, so that the number of workers changes no figure.
+    """
+    written: list[Record] = []
+    with claim(place.records, job.name) as mine, one_thread():
+        if not mine or not _fits(job, deadline):
+            return written
+        done = _reader(place.records).read()
+        learned: Learned | None = None
+        failure = ""
+        for cell in job.experiments:
+            known = done.get(cell.key)
+            if known is not None and not (retry and known.error):
+                continue
+            if written and deadline is not None and time.time() > deadline:
+                break
+            shared = learned is not None
+            try:
+                if not METHODS[cell.method].uses_labels and not (learned or failure):
+                    learned, shared = learn(cell.training, place)
+                if not failure:
+                    record = run_cell(cell, place, learned, shared=shared)
+            except Exception:
+                record = _describe(cell, metrics={}, error=traceback.format_exc())
+                failure = "" if learned else str(record.error)  # a training fails for all its cells
+            if failure:
+                record = _describe(cell, metrics={}, error=failure)
+            append_record(place.records, record)
+            written.append(record)
+    return written
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread, and with as many as before afterwards."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def learn(training: Experiment, place: Place) -> tuple[Learned, bool]:
+    """Train without labels, or read the training from disk; returns whether it was there."""
+    path = cache_file(place.cache, training, library_versions())
+    found = load_learned(path)
+    if found is not None:
+        return found, True
+    learned = _train(training, _draw(training, place))[1]
+    save_learned(path, learned)
+    return learned, False
+
+
+def run_cell(
+    cell: Experiment, place: Place, learned: Learned | None, *, shared: bool = False
+) -> Record:
+    """Run one experiment.
+
+    Args:
+        cell: What to run.
+        place: Where graphs are found.
+        learned: What the training without labels found; None for a method that reads labels,
+            which is trained here.
+        shared: Whether the training was done for another cell.
+    """
+    trial = _draw(cell, place)
+    if learned is None:
+        fitted, learned = _train(cell, trial)
+    else:
+        fitted = learned.fitted
+    start = time.process_time()
+    metrics, rule = _score(cell, trial, fitted, learned)
+    return _describe(
+        cell,
+        metrics=metrics,
+        rule=rule,
+        realised={
+            "labels": trial.label_noise,
+            "attributes": trial.attribute_noise,
+            "edges": trial.edge_noise,
+        },
+        training_seconds=learned.facts["seconds"],
+        scoring_seconds=time.process_time() - start,
+        peak_mb=learned.facts["peak_mb"],
+        shared_training=shared,
+    )
+
+
+def _train(cell: Experiment, trial: Trial) -> tuple[Fitted, Learned]:
+    forget_peak_memory()
+    start = time.process_time()
+    fitted = fit_method(trial, cell.method, cell.config, cell.seed)
+    facts = {"seconds": time.process_time() - start, "peak_mb": peak_memory()}
+    return fitted, learned_from(fitted, facts)
+
+
+def _score(
+    cell: Experiment, trial: Trial, fitted: Fitted, learned: Learned
+) -> tuple[dict[str, float], str]:
+    if cell.task == "prototypes":
+        if "num_prototypes" not in learned.facts:
+            raise InputError(f"{cell.method} finds no prototypes")
+        names = ("num_prototypes", "capped", "confident_share")
+        return {name: float(learned.facts[name]) for name in names}, ""
+    if cell.task == "cluster":
+        clusters = cluster_fitted(trial, fitted, seed=cell.seed)
+        return _known(acc=clusters.acc, nmi=clusters.nmi, ari=clusters.ari), ""
+    rule: Any = cell.rule
+    targets: Any = cell.soft_labels
+    classifier = NodeClassifier(rule, soft_labels=targets, seed=cell.seed)
+    found = classify_fitted(trial, fitted, classifier, cell.seed)
+    return _known(accuracy=found.accuracy, macro_f1=found.macro_f1), found.rule
+
+
+def _known(**scores: float | None) -> dict[str, float]:
+    return {name: score for name, score in scores.items() if score is not None}
+
+
+def _draw(cell: Experiment, place: Place) -> Trial:
+    return draw_trial(
+        _load(cell.dataset, place.root, cell.seed),
+        noise=cell.draw(),
+        protocol=cell.protocol,
+        seed=cell.seed,
+        split=cell.split,
+    )
+
+
+@lru_cache(maxsize=2)
+def _reader(path: Path) -> Reader:
+    return Reader(path)  # one for a worker's life: it reads what is new
+
+
+@lru_cache(maxsize=2)
+def _load(dataset: str, root: Path | None, seed: int) -> Data:
+    return load_dataset(dataset, root, seed=seed)
+
+
+def _describe(cell: Experiment, **found: Any) -> Record:
+    config = dataclasses.asdict(cell.config)
+    config.pop("seed", None)
+    return Record(cell, config=config, versions=library_versions(), **found)
+
+
+def _shared(cell: Experiment) -> Experiment:
+    """What all cells of a job have in common."""
+    return cell if METHODS[cell.method].uses_labels else cell.training
+
+
+@lru_cache(maxsize=1)
+def library_versions() -> dict[str, str]:
+    """Versions of what computes a figure."""
+    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+
+
+def forget_peak_memory() -> None:
+    """Let the system count the peak memory of this process anew, where it can."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_memory() -> float | None:
+    """Peak memory of this process in MB since it was forgotten; None where it cannot be told."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)

@@ -1,0 +1,236 @@
+"""Records -> statistics of each cell of a table: means over draws, and differences draw by draw.
+
+All methods meet the same draws, so two of them are compared by their differences on each draw,
+with Student's t interval (95 %). Two rows are tied where that interval holds 0 and the mean
+difference is at most one point.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from statistics import mean, stdev
+
+from scipy.stats import t as student
+
+from brgcl.benchmark.experiment import Experiment
+from brgcl.benchmark.records import Record
+from brgcl.benchmark.runner import Costs, plan
+from brgcl.benchmark.suite import Suite, cells, row_note
+
+LEVEL = 0.95
+TIE = 0.01
+SHARES = ("accuracy", "macro_f1", "acc", "nmi", "ari", "confident_share")  # shown in per cent
+SCORES = ("accuracy", "macro_f1", "acc", "nmi", "ari")  # of which more is better
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One draw of a cell: its experiment and what it found, if it was run."""
+
+    seed: int
+    value: float | None
+    experiment: Experiment
+    record: Record | None
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Mean difference to another row over the same draws, with its interval where n > 1."""
+
+    n: int
+    mean: float
+    low: float | None
+    high: float | None
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the interval holds 0 and the difference is at most a point."""
+        if self.low is None or self.high is None:
+            return False
+        return self.low <= 0 <= self.high and self.mean > -TIE
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table.
+
+    Attributes:
+        dataset: Name of the graph.
+        row: Name of the row.
+        noise: Kind of noise.
+        level: Its level.
+        metric: What is shown.
+        draws: All draws that belong to it, run or not.
+        published_mean: The paper's mean; None where it has none.
+        published_std: The paper's deviation.
+        paired: Difference to the reference row; None for that row itself or without common draws.
+        realised: Mean realised noise of the part that is corrupted.
+        is_best: Whether it has the best mean of its column, or is tied with it.
+        at_least: Whether a cap was reached, so that the mean is a lower bound.
+        seconds: Processor time that the missing draws would take; None if unknown.
+    """
+
+    dataset: str
+    row: str
+    noise: str
+    level: float
+    metric: str
+    draws: tuple[Draw, ...]
+    published_mean: float | None = None
+    published_std: float | None = None
+    paired: Paired | None = None
+    realised: float | None = None
+    is_best: bool = False
+    at_least: bool = False
+    seconds: float | None = None
+
+    @property
+    def values(self) -> dict[int, float]:
+        """What was measured, by seed."""
+        return {draw.seed: draw.value for draw in self.draws if draw.value is not None}
+
+    @property
+    def n(self) -> int:
+        """How many draws were measured."""
+        return len(self.values)
+
+    @property
+    def failed(self) -> int:
+        """How many draws failed."""
+        return sum(1 for draw in self.draws if draw.record is not None and draw.record.error)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean over the draws."""
+        return mean(self.values.values()) if self.values else None
+
+    @property
+    def std(self) -> float | None:
+        """Standard deviation over the draws."""
+        return stdev(self.values.values()) if self.n > 1 else None
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the published mean."""
+        if self.mean is None or self.published_mean is None:
+            return None
+        return self.mean - self.published_mean
+
+
+def paired_difference(values: Mapping[int, float], reference: Mapping[int, float]) -> Paired | None:
+    """Compare two rows over the draws that both have.
+
+    Example:
+        >>> paired_difference({0: 0.5, 1: 0.7}, {0: 0.4, 1: 0.6, 2: 0.9}).n
+        2
+    """
+    gaps = [values[seed] - reference[seed] for seed in sorted(values) if seed in reference]
+    if not gaps:
+        return None
+    if len(gaps) == 1:
+        return Paired(1, gaps[0], None, None)
+    half = student.ppf((1 + LEVEL) / 2, len(gaps) - 1) * stdev(gaps) / sqrt(len(gaps))
+    return Paired(len(gaps), mean(gaps), mean(gaps) - half, mean(gaps) + half)
+
+
+def table_entries(
+    suite: Suite,
+    records: Mapping[str, Record],
+    *,
+    datasets: Sequence[str] | None = None,
+    rows: Sequence[str] | None = None,
+    levels: Sequence[float] | None = None,
+    split: str = "test",
+) -> list[Entry]:
+    """Work out every cell of a table.
+
+    Args:
+        suite: The table.
+        records: What was run, by key.
+        datasets: Some graphs only.
+        rows: Some rows only; the reference row is compared with all the same.
+        levels: Some levels only.
+        split: Nodes that were scored.
+    """
+    grid: dict[tuple[str, str, str, float], list[Experiment]] = {}
+    for cell in cells(suite, datasets=datasets, levels=levels, split=split):
+        where = (cell.experiment.dataset, cell.row, cell.noise, cell.level)
+        grid.setdefault(where, []).append(cell.experiment)
+    costs = Costs(records.values())
+    found = [
+        _entry(suite, where, experiments, metric, records, costs)
+        for where, experiments in grid.items()
+        for metric in suite.metrics
+    ]
+    return [entry for entry in _compare(found, suite) if rows is None or entry.row in rows]
+
+
+def _entry(
+    suite: Suite,
+    where: tuple[str, str, str, float],
+    experiments: Sequence[Experiment],
+    metric: str,
+    records: Mapping[str, Record],
+    costs: Costs,
+) -> Entry:
+    dataset, row, noise, level = where
+    draws = []
+    for experiment in experiments:
+        record = records.get(experiment.key)
+        value = None if record is None else record.metrics.get(metric)
+        draws.append(Draw(experiment.seed, value, experiment, record))
+    run = [draw.record for draw in draws if draw.record is not None and not draw.record.error]
+    part = next((p for p in ("labels", "attributes", "edges") if _touches(experiments[0], p)), None)
+    published = suite.published_value(dataset, row, level, metric)
+    missing = plan([draw.experiment for draw in draws if draw.record is None], {})
+    seconds = [costs.of(job.experiments) for job in missing]
+    return Entry(
+        dataset,
+        row,
+        noise,
+        level,
+        metric,
+        tuple(draws),
+        *published,
+        realised=mean(r.realised[part] for r in run) if run and part else None,
+        at_least=any(r.metrics.get("capped") for r in run) and metric == "num_prototypes",
+        seconds=None if None in seconds else sum(s for s in seconds if s is not None),
+    )
+
+
+def _touches(experiment: Experiment, part: str) -> bool:
+    return getattr(experiment.draw(), part) is not None
+
+
+def _compare(entries: Sequence[Entry], suite: Suite) -> list[Entry]:
+    """Set beside each cell its difference to the reference row, and mark the best of a column."""
+    columns: dict[tuple[str, str, float, str], list[Entry]] = {}
+    for entry in entries:
+        where = (entry.dataset, entry.noise, entry.level, entry.metric)
+        columns.setdefault(where, []).append(entry)
+    found = []
+    for entry in entries:
+        column = columns[entry.dataset, entry.noise, entry.level, entry.metric]
+        paired = None
+        reference = next((other for other in column if other.row == suite.reference), None)
+        if reference is not None and reference is not entry:
+            paired = paired_difference(entry.values, reference.values)
+        found.append(replace(entry, paired=paired, is_best=_is_best(entry, column)))
+    return found
+
+
+def _is_best(entry: Entry, column: Sequence[Entry]) -> bool:
+    run = [other for other in column if other.mean is not None]
+    if entry.mean is None or entry.metric not in SCORES or len(run) < 2:
+        return False
+    best = max(run, key=lambda other: other.mean or 0.0)
+    if entry is best:
+        return True
+    gap = paired_difference(entry.values, best.values)
+    return gap is not None and gap.is_tie
+
+
+def footnotes(suite: Suite, dataset: str, rows: Sequence[str]) -> list[str]:
+    """What a reader must know of the rows of a table on one graph."""
+    noted = [(name, row_note(suite.rows[name], dataset)) for name in rows]
+    return [f"{name}: {note}" for name, note in noted if note]

@@ -1,0 +1,271 @@
+"""Tables and figures as data: one TOML file each, read into a grid of experiments.
+
+A file holds the grid (data sets, rows, noises, levels, seeds), the settings of each row, the
+published means and deviations, and notes on what cannot be compared:
+
+    title = "..."                     heading of the table
+    source = "..."                    where it stands in the paper, or that it is not there
+    kind = "grid"                     or "statistics", "hyperparameters" (facts, nothing is run)
+    task = "classify"                 or "cluster", "prototypes"
+    metrics = ["accuracy"]
+    protocol = "clean-val"
+    reference = "brgcl"               the row that the others are compared with, draw by draw
+    noise = ["symmetric"]
+    levels = [0.0, 0.2, 0.4]
+    datasets = ["cora", "pubmed"]
+    seeds = { default = 10, pubmed = 5 }
+    notes = ["..."]
+
+    [rows.gcn]                        a method by its name
+    [rows.wide]                       or a name of its own for a method with other settings
+    method = "gcn"
+    settings = { hidden = 64 }        "@level" and "@classes" stand for the cell's own values
+    published = "gcn"                 whose published values stand beside it
+    note = "..."
+    levels, datasets, seeds           where it has less than the rest
+    on.pubmed = { settings = {...}, note = "..." }      other settings on one graph
+
+    [[published]]                     means and deviations, one for each level
+    dataset = "cora"
+    row = "gcn"
+    metric = "accuracy"
+    mean = [0.817, 0.696, 0.636]
+    std = [0.005, 0.012, 0.007]
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from brgcl.baselines import METHODS
+from brgcl.benchmark.experiment import Experiment
+from brgcl.data import DATASETS
+from brgcl.errors import InputError, unknown_name
+
+KINDS = ("grid", "statistics", "hyperparameters")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a method with its settings.
+
+    Attributes:
+        name: Its name in the table.
+        method: A name from `METHODS`.
+        settings: Settings that differ from those of the method.
+        rule: Classifier on top of representations.
+        soft_labels: Targets of the perceptron among the classifiers.
+        published: Name under which the paper's values stand.
+        note: What a reader must know.
+        datasets: Graphs it is run on; None for all.
+        levels: Levels it is run at; None for all.
+        seeds: Draws; None for as many as the others.
+        on: Changes on one graph.
+    """
+
+    name: str
+    method: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    rule: str = "auto"
+    soft_labels: str = "normalize"
+    published: str = ""
+    note: str = ""
+    datasets: Sequence[str] | None = None
+    levels: Sequence[float] | None = None
+    seeds: int | None = None
+    on: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A table or figure; see the head of this file."""
+
+    name: str
+    title: str
+    source: str
+    kind: str = "grid"
+    task: str = "classify"
+    metrics: Sequence[str] = ("accuracy",)
+    protocol: str = "clean-val"
+    reference: str = "brgcl"
+    noise: Sequence[str] = ("none",)
+    levels: Sequence[float] = (0.0,)
+    datasets: Sequence[str] = ()
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    published: Sequence[Mapping[str, Any]] = ()
+
+    def columns(self) -> list[tuple[str, float]]:
+        """Kinds and levels of noise, as columns of the table; level 0 is there once."""
+        found = {
+            ("none", 0.0) if level == 0 else (n, level) for n in self.noise for level in self.levels
+        }
+        order = {name: number for number, name in enumerate(["none", *self.noise])}
+        return sorted(found, key=lambda column: (order[column[0]], column[1]))
+
+    def published_value(
+        self, dataset: str, row: str, level: float, metric: str
+    ) -> tuple[float | None, float | None]:
+        """Published mean and deviation of a cell; None where the paper has none."""
+        name = self.rows[row].published
+        for entry in self.published:
+            if (entry["dataset"], entry["row"], entry["metric"]) == (dataset, name, metric):
+                if level not in self.levels:
+                    return None, None
+                at = list(self.levels).index(level)
+                std = entry.get("std")
+                return entry["mean"][at], None if std is None else std[at]
+        return None, None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One draw of one cell of a table."""
+
+    row: str
+    noise: str
+    level: float
+    experiment: Experiment
+
+
+def suite_names() -> list[str]:
+    """Names of the tables and figures that come with brgcl."""
+    folder = resources.files("brgcl") / "experiments"
+    return sorted(
+        file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")
+    )
+
+
+def load_suite(name: str) -> Suite:
+    """Read a table by name, or a file of one's own (a path that ends in .toml)."""
+    if name.endswith(".toml"):
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"there is no file '{name}'")
+        return _parse(path.stem, path.read_text(encoding="utf-8"), name)
+    if name not in suite_names():
+        raise unknown_name("experiment", name, suite_names())
+    file = resources.files("brgcl") / "experiments" / f"{name}.toml"
+    return _parse(name, file.read_text(encoding="utf-8"), file.name)
+
+
+def _parse(name: str, text: str, where: str) -> Suite:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"'{where}' is not valid TOML: {error}") from error
+    rows = {
+        row: _make(Row, {"method": row, "name": row, "published": row, **told}, f"{where}, {row}")
+        for row, told in values.pop("rows", {}).items()
+    }
+    suite: Suite = _make(Suite, {"name": name, **values, "rows": rows}, where)
+    for what, found, known in (
+        ("kind", [suite.kind], KINDS),
+        ("data set", suite.datasets, list(DATASETS)),
+        ("method", [row.method for row in rows.values()], list(METHODS)),
+    ):
+        for each in found:
+            if each not in known:
+                raise unknown_name(f"{what} in '{where}'", each, known)
+    for entry in suite.published:
+        if len(entry["mean"]) != len(suite.levels):
+            raise InputError(f"'{where}': {entry['row']} has {len(entry['mean'])} published means "
+                             f"for {len(suite.levels)} levels")  # fmt: skip
+    return suite
+
+
+def _make(cls: Any, values: Mapping[str, Any], where: str) -> Any:
+    known = [f.name for f in fields(cls)]
+    for name in values:
+        if name not in known:
+            raise unknown_name(f"entry in '{where}'", name, known)
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise InputError(f"'{where}': {error}") from error
+
+
+def cells(
+    suite: Suite,
+    *,
+    datasets: Sequence[str] | None = None,
+    rows: Sequence[str] | None = None,
+    levels: Sequence[float] | None = None,
+    seeds: int | None = None,
+    split: str = "test",
+) -> list[Cell]:
+    """List the cells of a table, one for each draw.
+
+    Args:
+        suite: The table.
+        datasets: Some graphs only.
+        rows: Some rows only.
+        levels: Some levels only.
+        seeds: So many draws instead of the table's own number.
+        split: Nodes that are scored.
+    """
+    for what, asked, known in (
+        ("data set of this experiment", datasets, suite.datasets),
+        ("row of this experiment", rows, list(suite.rows)),
+        ("level of this experiment", levels, suite.levels),
+    ):
+        for each in asked or ():
+            if each not in known:
+                raise unknown_name(what, str(each), map(str, known))
+    if suite.kind != "grid":
+        return []  # facts: nothing is run for them
+    found = []
+    for dataset in suite.datasets if datasets is None else datasets:
+        for name in suite.rows if rows is None else rows:
+            row = suite.rows[name]
+            if row.datasets is not None and dataset not in row.datasets:
+                continue
+            draws = num_draws(suite, row, dataset) if seeds is None else seeds
+            for noise, level in suite.columns():
+                if level not in (suite.levels if levels is None else levels):
+                    continue
+                if row.levels is not None and level not in row.levels:
+                    continue
+                found += [
+                    Cell(
+                        name, noise, level, _experiment(suite, row, dataset, noise, level, s, split)
+                    )
+                    for s in range(draws)
+                ]
+    return found
+
+
+def num_draws(suite: Suite, row: Row, dataset: str) -> int:
+    """How many draws a row has on a graph."""
+    usual = suite.seeds.get(dataset, suite.seeds.get("default", 3))
+    return usual if row.seeds is None else min(row.seeds, usual)
+
+
+def row_note(row: Row, dataset: str) -> str:
+    """What a reader must know of a row on a graph."""
+    return " ".join(filter(None, [row.note, row.on.get(dataset, {}).get("note", "")]))
+
+
+def _experiment(
+    suite: Suite, row: Row, dataset: str, noise: str, level: float, seed: int, split: str
+) -> Experiment:
+    settings = {**row.settings, **row.on.get(dataset, {}).get("settings", {})}
+    own = {"@level": level, "@classes": DATASETS[dataset].num_classes}
+    return Experiment.of(
+        dataset,
+        row.method,
+        seed,
+        {key: own.get(value, value) if isinstance(value, str) else value
+         for key, value in settings.items()},
+        task=suite.task,
+        protocol=suite.protocol,
+        noise=noise,
+        level=level,
+        rule=row.rule,
+        soft_labels=row.soft_labels,
+        split=split,
+    )  # fmt: skip
