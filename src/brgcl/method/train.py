@@ -54,6 +54,7 @@ def train(
     config: BRGCLConfig,
     generator: torch.Generator,
     callback: Callable[[Epoch], None] | None = None,
+    encoder: Encoder | None = None,
 ) -> tuple[Encoder, list[Epoch]]:
     """Train the encoder (Algorithm 1).
 
@@ -62,8 +63,10 @@ def train(
         config: Settings.
         generator: Source of randomness.
         callback: Called after each epoch.
+        encoder: The encoder to train, for callers who look at it between epochs; by default one
+            is made.
     """
-    encoder = make_encoder(graph.x.shape[1], config, generator)
+    encoder = encoder or make_encoder(graph.x.shape[1], config, generator)
     encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay

@@ -1,0 +1,168 @@
+"""One trial: a training with one setting, and its score."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+import torch
+from torch import Tensor
+
+from brgcl.config import BRGCLConfig
+from brgcl.method.encoder import Encoder
+from brgcl.method.graph import Graph
+from brgcl.method.train import Epoch, make_encoder, train
+from brgcl.tune.criteria import Score, agreement, stability
+
+Point = tuple[float, float]  # xi, gamma0
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting and its score.
+
+    Attributes:
+        xi: Price of a cluster.
+        gamma0: Fall of the confidence threshold.
+        score: Mean of the criterion; where pruned, at the epoch where training stopped.
+        error: Standard error of the score; None where pruned.
+        gain: Score above that of the default setting.
+        gain_error: Standard error of the gain, which is paired; None where pruned.
+        num_prototypes: Prototypes in the last epoch; None where pruned.
+        capped: Whether their number stands at the cap.
+        pruned: Whether training was stopped early, because the score was below the median.
+        seconds: Time it took.
+    """
+
+    xi: float
+    gamma0: float
+    score: float
+    error: float | None
+    gain: float
+    gain_error: float | None
+    num_prototypes: int | None
+    capped: bool
+    pruned: bool
+    seconds: float
+
+    @property
+    def point(self) -> Point:
+        """Its xi and gamma0."""
+        return self.xi, self.gamma0
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to train and how to score it.
+
+    Attributes:
+        graph: The graph; it carries no labels.
+        labels: Training labels, -1 = none, `(N,)`; None where stability is the criterion.
+        config: Settings of the method.
+    """
+
+    graph: Graph
+    labels: Tensor | None
+    config: BRGCLConfig
+
+    def score(self, encoder: Encoder, config: BRGCLConfig, *, quick: bool = False) -> Score:
+        """Score an encoder; `quick` is good enough to prune by."""
+        if self.labels is not None:
+            return agreement(encoder, self.graph, self.labels, config.seed)
+        more = {"pairs": 2} if quick else {}
+        return stability(encoder, self.graph, config, config.seed, **more)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How one training ended.
+
+    Attributes:
+        score: What it scored; None where it was pruned.
+        checks: Epoch -> score on the way.
+        num_prototypes: Prototypes in the last epoch; None where it was pruned.
+        seconds: Time it took.
+    """
+
+    score: Score | None
+    checks: dict[int, float]
+    num_prototypes: int | None
+    seconds: float
+
+
+def train_and_score(
+    task: Task,
+    point: Point,
+    *,
+    after_epoch: Callable[[Epoch], None],
+    hopeless: Callable[[int, float], bool],
+) -> Trained:
+    """Train with one setting, without labels, and score what was learned.
+
+    Args:
+        task: What to train.
+        point: The setting, xi and gamma0.
+        after_epoch: Called after each epoch.
+        hopeless: Called with epoch and score at each of `check_epochs`; True ends the trial.
+    """
+    start = monotonic()
+    config = task.config.replace(xi=point[0], gamma0=point[1])
+    generator = torch.Generator().manual_seed(config.seed)
+    encoder = make_encoder(task.graph.x.shape[1], config, generator)
+    moments, checks = check_epochs(config), {}
+
+    def watch(epoch: Epoch) -> None:
+        after_epoch(epoch)
+        if epoch.epoch in moments:
+            checks[epoch.epoch] = task.score(encoder, config, quick=True).mean
+            if hopeless(epoch.epoch, checks[epoch.epoch]):
+                raise _Pruned
+
+    try:
+        _, history = train(task.graph, config, generator, watch, encoder)
+    except _Pruned:
+        return Trained(None, checks, None, monotonic() - start)
+    encoder.requires_grad_(False)
+    score = task.score(encoder, config)
+    return Trained(score, checks, history[-1].num_prototypes, monotonic() - start)
+
+
+def make_cell(point: Point, found: Trained, default: Score, config: BRGCLConfig) -> Cell:
+    """Set a training against the score of the default setting."""
+    error: float | None = None
+    gain_error: float | None = None
+    if found.score is None:
+        score = list(found.checks.values())[-1]
+        gain = score - default.mean
+    else:
+        score, error = found.score.mean, found.score.error
+        gain, gain_error = found.score.gain_over(default)
+    return Cell(
+        xi=point[0],
+        gamma0=point[1],
+        score=score,
+        error=error,
+        gain=gain,
+        gain_error=gain_error,
+        num_prototypes=found.num_prototypes,
+        capped=found.num_prototypes == config.max_prototypes,
+        pruned=found.score is None,
+        seconds=found.seconds,
+    )
+
+
+def check_epochs(config: BRGCLConfig) -> list[int]:
+    """Epochs at which a trial may be pruned: a third and two thirds of the way from the warm-up.
+
+    Before the warm-up ends, all settings give the same.
+
+    Example:
+        >>> check_epochs(BRGCLConfig(epochs=100, warmup_epochs=40))
+        [60, 80]
+    """
+    first, last = config.warmup_epochs, config.epochs
+    epochs = {first + (last - first) * part // 3 for part in (1, 2)}
+    return sorted(epoch for epoch in epochs if first < epoch < last)
+
+
+class _Pruned(Exception):  # noqa: N818 - reads as what happened
+    pass
