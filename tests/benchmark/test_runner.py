@@ -1,0 +1,341 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from brgcl.baselines import METHODS, Fitted
+from brgcl.benchmark import runner
+from brgcl.benchmark.cache import Learned, load_learned, save_learned
+from brgcl.benchmark.experiment import Experiment
+from brgcl.benchmark.protocol import draw_trial
+from brgcl.benchmark.records import Record, claim, read_records
+from brgcl.benchmark.run import classify_trial
+from brgcl.benchmark.runner import Job, Place, plan, run, run_job
+from brgcl.benchmark.suite import cells, load_suite
+from brgcl.data import make_graph
+from brgcl.errors import InputError
+from brgcl.tasks.classify import NodeClassifier
+
+SMALL = {"epochs": 2, "hidden": 8, "dim": 8, "warmup_epochs": 1}
+GRID = """
+title = "small"
+source = "a test"
+noise = ["symmetric"]
+levels = [0.0, 0.2, 0.4]
+datasets = ["demo"]
+seeds = { default = 2 }
+[rows.brgcl]
+settings = { epochs = 2, hidden = 8, dim = 8, warmup_epochs = 1 }
+rule = "centroid"
+[rows.gcn]
+settings = { epochs = 3 }
+"""
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path / "results" / "records.jsonl")
+
+
+@pytest.fixture(autouse=True)
+def small_graph(monkeypatch):
+    """A graph that is quick to train on takes the name of the demo."""
+    monkeypatch.setattr(runner, "load_dataset", small)
+    runner._load.cache_clear()
+    yield
+    runner._load.cache_clear()
+
+
+def small(name, root=None, *, seed=0):
+    return make_graph(150, num_classes=3, num_features=40, labels_per_class=8, num_val=30, seed=1)
+
+
+@pytest.fixture
+def grid(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text(GRID)
+    return [cell.experiment for cell in cells(load_suite(str(path)))]
+
+
+def cell(method="brgcl", seed=0, **fields):
+    settings = SMALL if method == "brgcl" else {"epochs": 3}
+    return Experiment.of("demo", method, seed, settings, **fields)
+
+
+def scores(place):
+    return {key: record.metrics for key, record in read_records(place.records).items()}
+
+
+def test_runs_every_cell_once(place, grid):
+    seen = []
+    run(grid, place, watch=seen.append)
+    found = read_records(place.records)
+    assert set(found) == {e.key for e in grid}
+    assert [r.error for r in seen] == [None] * 12
+    assert len(place.records.read_text().splitlines()) == 12
+    run(grid, place, watch=lambda record: pytest.fail(f"{record.experiment} was run again"))
+
+
+def test_a_record_says_what_the_library_gives(place):
+    wanted = cell("gcn", 1, noise="symmetric", level=0.4)
+    run([wanted], place)
+    record = read_records(place.records)[wanted.key]
+    trial = draw_trial(small("demo"), noise=wanted.draw(), seed=1)
+    outcome = classify_trial(trial, "gcn", wanted.config, seed=1)
+    assert record.metrics == {"accuracy": outcome.accuracy, "macro_f1": outcome.macro_f1}
+    assert record.realised["labels"] == trial.label_noise
+    assert record.config["epochs"] == 3
+    assert record.threads == 1
+    assert record.versions["torch"] == torch.__version__
+    assert record.training_seconds > 0
+    assert record.rule == "own"
+
+
+def test_a_representation_gives_the_same_with_and_without_the_cache(place):
+    wanted = cell(noise="symmetric", level=0.2, rule="mlp", soft_labels="softmax")
+    run([wanted], place)
+    trial = draw_trial(small("demo"), noise=wanted.draw(), seed=0)
+    classifier = NodeClassifier("mlp", soft_labels="softmax", seed=0)
+    outcome = classify_trial(trial, "brgcl", wanted.config, classifier, 0)
+    assert read_records(place.records)[wanted.key].metrics["accuracy"] == outcome.accuracy
+
+
+@pytest.fixture
+def trainings(monkeypatch):
+    """Counts trainings."""
+    counted = []
+    fit = runner.fit_method
+
+    def counting(trial, method, config, seed, report=None):
+        counted.append((method, seed))
+        return fit(trial, method, config, seed, report)
+
+    monkeypatch.setattr(runner, "fit_method", counting)
+    return counted
+
+
+def test_all_label_noise_cells_of_a_seed_cost_one_training(place, trainings):
+    wanted = [
+        cell(noise=noise, level=level, protocol=protocol)
+        for noise in ("symmetric", "pair")
+        for level in (0.0, 0.2, 0.4)
+        for protocol in ("clean-val", "no-val")
+    ]
+    run(wanted, place)
+    assert trainings == [("brgcl", 0)]
+    shared = [r.shared_training for r in read_records(place.records).values()]
+    assert sorted(shared) == [False] + [True] * 9
+
+
+def test_the_training_is_there_after_a_stop(place, trainings):
+    run([cell()], place)
+    run([cell(noise="pair", level=0.4)], place)
+    assert trainings == [("brgcl", 0)]
+    assert len(list(place.cache.iterdir())) == 1
+
+
+def test_attribute_noise_is_a_training_of_its_own(place, trainings):
+    run([cell(), cell(noise="within", level=0.3), cell(noise="add", level=0.3)], place)
+    assert len(trainings) == 3
+
+
+@pytest.mark.parametrize("method", ["gcn", "brgcl-joint", "s2gc"])
+def test_methods_that_read_labels_never_meet_the_cache(place, trainings, method):
+    settings = {"brgcl-joint": SMALL, "gcn": {"epochs": 2}, "s2gc": {"epochs": 2}}[method]
+    wanted = [
+        Experiment.of("demo", method, 0, settings, noise="symmetric", level=level)
+        for level in (0.0, 0.2)
+    ]
+    run(wanted, place)
+    assert len(trainings) == 2
+    assert not place.cache.exists()
+    assert not any(r.shared_training for r in read_records(place.records).values())
+
+
+def test_other_versions_have_another_file(place, monkeypatch):
+    run([cell()], place)
+    monkeypatch.setattr(runner, "library_versions", lambda: {"torch": "another"})
+    run([cell(noise="pair", level=0.4)], place)
+    assert len(list(place.cache.iterdir())) == 2
+
+
+def test_a_failing_cell_is_recorded_and_the_rest_goes_on(place, monkeypatch):
+    fit = runner.fit_method
+
+    def broken(trial, method, config, seed, report=None):
+        if method == "gcn":
+            raise RuntimeError("out of luck")
+        return fit(trial, method, config, seed, report)
+
+    monkeypatch.setattr(runner, "fit_method", broken)
+    wanted = [cell("gcn"), cell(), cell("gcn", noise="pair", level=0.2)]
+    run(wanted, place)
+    found = read_records(place.records)
+    assert "out of luck" in found[wanted[0].key].error
+    assert "Traceback" in found[wanted[2].key].error
+    assert found[wanted[1].key].error is None
+    run(wanted, place, watch=lambda record: pytest.fail("was run again"))
+    monkeypatch.setattr(runner, "fit_method", fit)
+    run(wanted, place, retry=True)
+    assert all(record.error is None for record in read_records(place.records).values())
+
+
+def test_a_training_that_fails_is_tried_once_for_all_its_cells(place, monkeypatch):
+    tried = []
+
+    def broken(*arguments, **more):
+        tried.append(arguments)
+        raise RuntimeError("no training")
+
+    monkeypatch.setattr(runner, "fit_method", broken)
+    wanted = [cell(noise="symmetric", level=level) for level in (0.0, 0.2, 0.4)]
+    run(wanted, place)
+    assert len(tried) == 1
+    assert ["no training" in r.error for r in read_records(place.records).values()] == [True] * 3
+
+
+def test_cheapest_first_within_a_budget(place):
+    def done(method, seconds):
+        e = Experiment.of("demo", method, 9, SMALL if method == "brgcl" else {"epochs": 3})
+        return Record(e, {"accuracy": 0.5}, training_seconds=seconds)
+
+    known = {r.experiment.key: r for r in (done("brgcl", 500.0), done("gcn", 1.0))}
+    jobs = plan([cell(), cell("gcn"), cell("gcn", 1)], known)
+    assert [(j.experiments[0].method, j.seconds) for j in jobs] == [
+        ("gcn", 1.0),
+        ("gcn", 1.0),
+        ("brgcl", 500.0),
+    ]
+
+
+def test_nothing_is_begun_that_would_not_end_in_time(place):
+    run([cell(seed=5)], place)
+    record = next(iter(read_records(place.records).values()))
+    slow = Record(record.experiment, record.metrics, config=record.config, training_seconds=1e6)
+    runner.append_record(place.records, slow)
+    run([cell(), cell("gcn")], place, deadline=time.time() + 60)
+    assert {r.experiment.method for r in read_records(place.records).values()
+            if r.experiment.seed == 0} == {"gcn"}  # fmt: skip
+    before = scores(place)
+    run([cell("gcn", 3)], place, deadline=time.time() - 1)
+    assert scores(place) == before
+
+
+def test_a_job_that_another_runner_has_is_left_to_it(place):
+    job = Job((cell(),), None)
+    with claim(place.records, job.name):
+        assert run_job(job, place) == []
+    assert len(run_job(job, place)) == 1
+    assert run_job(job, place) == []  # done meanwhile
+
+
+def test_several_workers_give_the_same_numbers(tmp_path, grid):
+    one, two = (Place(tmp_path / name / "records.jsonl") for name in ("one", "two"))
+    demo = [e for e in grid if e.seed == 0 and e.level < 0.4]
+    runner.load_dataset = runner_load  # workers are other processes: all take the real demo
+    run(demo, one)
+    run(demo, two, workers=2)
+    assert scores(one) == scores(two)
+    assert len(scores(one)) == 4
+
+
+def runner_load(name, root=None, *, seed=0):
+    from brgcl.data import load_dataset
+
+    return load_dataset(name, root, seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["ray", "dask"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_gives_the_same_numbers(tmp_path, grid, backend):
+    pytest.importorskip(backend)
+    one, two = (Place(tmp_path / name / "records.jsonl") for name in ("one", "two"))
+    runner.load_dataset = runner_load
+    run(grid, one)
+    run(grid, two, workers=2, backend=backend)
+    assert scores(one) == scores(two)
+
+
+def test_an_unknown_backend_is_an_error(place):
+    with pytest.raises(InputError, match="did you mean 'ray'"):
+        run([cell()], place, backend="rey")
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from brgcl.benchmark import runner
+from brgcl.benchmark.suite import cells, load_suite
+from brgcl.data import make_graph
+runner.load_dataset = lambda name, root=None, *, seed=0: make_graph(
+    150, num_classes=3, num_features=40, labels_per_class=8, num_val=30, seed=1)
+grid = [cell.experiment for cell in cells(load_suite(sys.argv[1]))]
+runner.run(grid, runner.Place(Path(sys.argv[2])))
+"""
+
+
+def test_kill_costs_no_record_and_doubles_none(tmp_path, place, grid):
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "grid.toml"), str(place.records)]
+    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    lines = 0
+    while lines < 4 and process.poll() is None:
+        time.sleep(0.01)
+        lines = place.records.read_bytes().count(b"\n") if place.records.exists() else 0
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = scores(place)
+    assert 4 <= len(before) <= 12
+    run(grid, place)
+    after = scores(place)
+    assert set(after) == {e.key for e in grid}
+    assert {key: after[key] for key in before} == before
+    keys = [json.loads(line)["key"] for line in place.records.read_text().splitlines()]
+    assert len(keys) == len(set(keys)) == 12
+
+
+def test_a_torn_training_is_trained_again(tmp_path):
+    path = tmp_path / "a.safetensors"
+    assert load_learned(path) is None
+    save_learned(path, Learned(torch.ones(3, 2), torch.zeros(3), {"seconds": 1.0}))
+    found = load_learned(path)
+    assert found.facts == {"seconds": 1.0}
+    assert isinstance(found.fitted, Fitted)
+    path.write_bytes(path.read_bytes()[:-4])
+    assert load_learned(path) is None
+
+
+def test_prototypes_are_counted(place):
+    run([cell(task="prototypes")], place)
+    (record,) = read_records(place.records).values()
+    assert record.metrics["num_prototypes"] >= 1
+    assert 0 <= record.metrics["confident_share"] <= 1
+
+
+def test_clusters_are_scored(place):
+    wanted = [cell(task="cluster"), cell("gcn", task="cluster")]
+    run(wanted, place)
+    for record in read_records(place.records).values():
+        assert set(record.metrics) == {"acc", "nmi", "ari"}
+
+
+def test_validation_nodes_are_scored_without_a_look_at_test_nodes(place, monkeypatch):
+    wanted = cell("gcn", split="validation")
+    run([wanted], place)
+    data = small("demo")
+    data.y = torch.where(data.test_mask, 0, data.y)
+    monkeypatch.setattr(runner, "load_dataset", lambda name, root=None, *, seed=0: data)
+    runner._load.cache_clear()
+    other = Place(place.records.parent / "other" / "records.jsonl")
+    run([wanted], other)
+    assert scores(place) == scores(other)
+
+
+def test_every_method_can_be_planned():
+    wanted = [Experiment.of("demo", name, 0, {}) for name in METHODS]
+    assert len(plan(wanted, {})) == len(METHODS)
