@@ -440,10 +440,10 @@ def comparison(default, other):
 
 def test_the_interval_is_students():
     found = comparison((0.70, 0.72, 0.71), (0.72, 0.73, 0.74))
-    assert found.difference == pytest.approx(0.02)
-    low, high = found.interval
-    assert high - found.difference == pytest.approx(4.302653 * 0.01 / 3**0.5, rel=1e-5)
-    assert low == pytest.approx(2 * found.difference - high)
+    assert found.paired.mean == pytest.approx(0.02)
+    half = 4.302653 * 0.01 / 3**0.5
+    assert found.paired.high == pytest.approx(0.02 + half)
+    assert found.paired.low == pytest.approx(0.02 - half)
     assert found.verdict == "no clear difference"
     assert "3 fresh draws (5 were wanted" in str(found)
 

@@ -6,15 +6,14 @@ any, and only the report: they say whether the choice was worth it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import mean
 from time import monotonic
 from typing import Any
-
-import numpy as np
-from scipy import stats
 
 from brgcl.baselines.contract import Reporter
 from brgcl.benchmark.protocol import Trial
 from brgcl.benchmark.run import classify_trial, fit_method
+from brgcl.benchmark.statistics import Paired, paired_difference
 from brgcl.config import BRGCLConfig
 from brgcl.tasks.classify import FIXED_RULE
 from brgcl.tasks.label_errors import cross_validated_agreement
@@ -56,42 +55,38 @@ class Comparison:
     wanted: int
 
     @property
-    def difference(self) -> float:
-        """Mean of the paired differences, the setting above the default."""
-        return float(np.subtract(self.other, self.default).mean())
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """95 % t interval of the mean difference; None for a single draw."""
-        n = len(self.seeds)
-        if n < 2:
-            return None
-        spread = np.subtract(self.other, self.default).std(ddof=1) / n**0.5
-        half = float(stats.t.ppf(0.975, n - 1) * spread)
-        return self.difference - half, self.difference + half
+    def paired(self) -> Paired:
+        """Mean of the paired differences, the setting above the default, and its interval."""
+        other, default = (
+            dict(zip(self.seeds, values, strict=True)) for values in (self.other, self.default)
+        )
+        found = paired_difference(other, default)
+        assert found is not None  # there is at least one draw
+        return found
 
     @property
     def verdict(self) -> str:
         """What the interval says: "better", "worse" or "no clear difference"."""
-        low, high = self.interval or (-np.inf, np.inf)
-        return "better" if low > 0 else "worse" if high < 0 else "no clear difference"
+        low, high = self.paired.low, self.paired.high
+        if low is None or high is None or low <= 0 <= high:
+            return "no clear difference"
+        return "better" if low > 0 else "worse"
 
     def __str__(self) -> str:
-        n, interval = len(self.seeds), self.interval
-        spread = (
-            "" if interval is None else f", 95 % interval {interval[0]:+.4f} to {interval[1]:+.4f}"
-        )
-        cut = f" ({self.wanted} were wanted, the budget ended)" if n < self.wanted else ""
+        paired = self.paired
+        spread = ""
+        if paired.low is not None:
+            spread = f", 95 % interval {paired.low:+.4f} to {paired.high:+.4f}"
+        cut = f" ({self.wanted} were wanted, the budget ended)" if paired.n < self.wanted else ""
         return (
-            f"On {n} fresh draws{cut} xi={self.xi:g}, gamma0={self.gamma0:g} has "
-            f"{METRICS[self.metric]} {np.mean(self.other):.4f}, the default "
-            f"{np.mean(self.default):.4f}: paired difference {self.difference:+.4f}{spread}; "
+            f"On {paired.n} fresh draws{cut} xi={self.xi:g}, gamma0={self.gamma0:g} has "
+            f"{METRICS[self.metric]} {mean(self.other):.4f}, the default "
+            f"{mean(self.default):.4f}: paired difference {paired.mean:+.4f}{spread}; "
             f"{self.verdict}."
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for `--json`."""
-        low, high = self.interval or (None, None)
         return {
             "metric": self.metric,
             "xi": self.xi,
@@ -101,11 +96,11 @@ class Comparison:
             "seeds": list(self.seeds),
             "default": list(self.default),
             "other": list(self.other),
-            "default_mean": float(np.mean(self.default)),
-            "other_mean": float(np.mean(self.other)),
-            "difference_mean": self.difference,
-            "difference_low": low,
-            "difference_high": high,
+            "default_mean": mean(self.default),
+            "other_mean": mean(self.other),
+            "difference_mean": self.paired.mean,
+            "difference_low": self.paired.low,
+            "difference_high": self.paired.high,
             "verdict": self.verdict,
         }
 
