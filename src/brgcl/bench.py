@@ -8,6 +8,7 @@ import typer
 
 from brgcl import options
 from brgcl.benchmark.forms import FORMATS, to_csv, to_draws, to_html, to_latex, to_markdown, to_text
+from brgcl.benchmark.page import results_page
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.runner import BACKENDS, Place, plan, run
 from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
@@ -21,11 +22,12 @@ from brgcl.benchmark.speed_page import (
     table_rows,
 )
 from brgcl.benchmark.statistics import table_entries
-from brgcl.benchmark.suite import cells, load_suite, suite_names
+from brgcl.benchmark.suite import cells, cells_of, load_suite, suite_names
 from brgcl.benchmark.tables import facts, sheets
 from brgcl.benchmark.watch import watching
 from brgcl.console import print_json, say, show_table, stdout
 from brgcl.errors import InputError, unknown_name
+from brgcl.storage import write_text
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
@@ -65,7 +67,12 @@ def list_(json_: options.Json = False) -> None:
 
 @bench.command(name="run")
 def run_(
-    name: SuiteName,
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME...", help="Tables or figures (brgcl bench list), or .toml files."
+        ),
+    ],
     datasets: Datasets = None,
     methods: Rows = None,
     levels: Levels = None,
@@ -83,14 +90,14 @@ def run_(
     root: options.Root = None,
     json_: options.Json = False,
 ) -> None:
-    """Run the experiments of a table or figure; what is done already is not done again.
+    """Run the experiments of tables or figures; what is done already is not done again.
 
     Stop it whenever you like, and start it again to go on. Several of them may share one file.
     """
     start = time.time()
     deadline = None if budget is None else start + options.parse_duration(budget)
-    wanted = cells(
-        load_suite(name),
+    wanted = cells_of(
+        [load_suite(name) for name in names],
         datasets=options.parse_names(datasets),
         rows=options.parse_names(methods),
         levels=options.parse_levels(levels),
@@ -98,11 +105,12 @@ def run_(
         split=split,
     )
     experiments = list(dict.fromkeys(cell.experiment for cell in wanted))
+    what = " ".join(names)
     place = Place(records, root)
     before = read_records(records)
     jobs = plan(experiments, before, retry=retry)
     todo = sum(len(job.experiments) for job in jobs)
-    say(f"{name}: {len(experiments):,} cells, {len(experiments) - todo:,} done, {todo:,} to run.")
+    say(f"{what}: {len(experiments):,} cells, {len(experiments) - todo:,} done, {todo:,} to run.")
     with watching(jobs, workers) as watch:
         run(
             experiments, place, workers=workers, backend=backend, deadline=deadline, retry=retry,
@@ -112,7 +120,7 @@ def run_(
     done = [after[e.key] for e in experiments if e.key in after]
     failed = [record for record in done if record.error is not None]
     found = {
-        "experiment": name,
+        "experiment": what,
         "cells": len(experiments),
         "done": len(done) - len(failed),
         "failed": len(failed),
@@ -162,6 +170,26 @@ def table(
         pages = sheets(suite, found, **chosen)
     form = {"text": to_text, "md": to_markdown, "latex": to_latex, "html": to_html}[format_]
     stdout.file.write("\n".join(form(page) for page in pages))
+
+
+@bench.command()
+def page(
+    records: RecordsFile = RECORDS,
+    conclusions: Annotated[Path, typer.Option(help="Text for the beginning of the page.")] = Path(
+        "results/conclusions.md"
+    ),
+    out: Annotated[Path, typer.Option(help="Page to write; pictures are in img/results.")] = Path(
+        "docs/results.md"
+    ),
+) -> None:
+    """Write all tables as one page in Markdown."""
+    text = conclusions.read_text(encoding="utf-8") if conclusions.exists() else ""
+    pictures = {
+        file.stem: file.relative_to(out.parent).as_posix()
+        for file in sorted((out.parent / "img" / "results").glob("*.svg"))
+    }
+    write_text(out, results_page(read_records(records), text, pictures))
+    say(f"Written: {out}")
 
 
 @bench.command()

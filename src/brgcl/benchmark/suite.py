@@ -19,11 +19,11 @@ published means and deviations, and notes on what cannot be compared:
     [rows.gcn]                        a method by its name
     [rows.wide]                       or a name of its own for a method with other settings
     method = "gcn"
-    settings = { hidden = 64 }        "@level" and "@classes" stand for the cell's own values
+    settings = { hidden = 64 }        "@level", "@classes": the cell's own values; "@none": None
     published = "gcn"                 whose published values stand beside it
     note = "..."
     levels, datasets, seeds           where it has less than the rest
-    on.pubmed = { settings = {...}, note = "..." }      other settings on one graph
+    on.pubmed = { settings = {...}, seeds = 1, note = "..." }      otherwise on one graph
 
     [[published]]                     means and deviations, one for each level
     dataset = "cora"
@@ -38,13 +38,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from brgcl.baselines import METHODS
 from brgcl.benchmark.experiment import Experiment
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
 
+T = TypeVar("T", str, float)
 KINDS = ("grid", "statistics", "hyperparameters")
 
 
@@ -239,10 +240,46 @@ def cells(
     return found
 
 
+def cells_of(
+    suites: Sequence[Suite],
+    *,
+    datasets: Sequence[str] | None = None,
+    rows: Sequence[str] | None = None,
+    levels: Sequence[float] | None = None,
+    seeds: int | None = None,
+    split: str = "test",
+) -> list[Cell]:
+    """List the cells of several tables; arguments as those of `cells`.
+
+    What one of the tables does not have is left out there; what none of them has is an error.
+    """
+    if len(suites) == 1:
+        return cells(
+            suites[0], datasets=datasets, rows=rows, levels=levels, seeds=seeds, split=split
+        )
+    found = []
+    for suite in suites:
+        found += cells(
+            suite,
+            datasets=_those_in(suite.datasets, datasets),
+            rows=_those_in(list(suite.rows), rows),
+            levels=_those_in(suite.levels, levels),
+            seeds=seeds,
+            split=split,
+        )
+    if not found:
+        raise InputError("none of these experiments has such cells; brgcl bench list shows them")
+    return found
+
+
+def _those_in(known: Sequence[T], asked: Sequence[T] | None) -> list[T] | None:
+    return None if asked is None else [each for each in asked if each in known]
+
+
 def num_draws(suite: Suite, row: Row, dataset: str) -> int:
     """How many draws a row has on a graph."""
-    usual = suite.seeds.get(dataset, suite.seeds.get("default", 3))
-    return usual if row.seeds is None else min(row.seeds, usual)
+    usual: int = suite.seeds.get(dataset, suite.seeds.get("default", 3))
+    return min([usual, *(n for n in (row.seeds, row.on.get(dataset, {}).get("seeds")) if n)])
 
 
 def row_note(row: Row, dataset: str) -> str:
@@ -254,7 +291,7 @@ def _experiment(
     suite: Suite, row: Row, dataset: str, noise: str, level: float, seed: int, split: str
 ) -> Experiment:
     settings = {**row.settings, **row.on.get(dataset, {}).get("settings", {})}
-    own = {"@level": level, "@classes": DATASETS[dataset].num_classes}
+    own = {"@level": level, "@classes": DATASETS[dataset].num_classes, "@none": None}
     return Experiment.of(
         dataset,
         row.method,

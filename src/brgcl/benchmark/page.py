@@ -1,0 +1,150 @@
+"""Records -> docs/results.md: every table and figure, and what can be concluded from them."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from brgcl.benchmark.forms import to_markdown
+from brgcl.benchmark.records import Record
+from brgcl.benchmark.statistics import Entry, paired_difference, table_entries
+from brgcl.benchmark.suite import Suite, cells, load_suite
+from brgcl.benchmark.tables import LEGEND, facts, figure, sheets
+
+ORDER = (
+    "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
+    "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
+    "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
+    "probe", "negatives",
+)  # fmt: skip
+HEAD = """# Results
+
+This page is made from [records.jsonl](../results/records.jsonl) by `make results`; no figure in it
+is typed by hand. A cell that was not run says so, with the hours of one core that it would take.
+The same draws of noise, splits and seeds serve every method. Trainings have one thread each.
+"""
+
+
+def results_page(
+    records: Mapping[str, Record], conclusions: str, pictures: Mapping[str, str]
+) -> str:
+    """Write the page.
+
+    Args:
+        records: What was run, by key.
+        conclusions: Text for its beginning.
+        pictures: Picture of an experiment, as an address relative to the page.
+    """
+    suites = [load_suite(name) for name in ORDER]
+    parts = [HEAD, conclusions.strip(), _compared(suites, records), _filled(suites, records)]
+    for suite in suites:
+        parts.append(_section(suite, records, pictures.get(suite.name)))
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def _section(suite: Suite, records: Mapping[str, Record], picture: str | None) -> str:
+    lines = [f"## {suite.title}", f"`{suite.name}`: {suite.source}."]
+    if suite.kind != "grid":
+        return "\n\n".join([*lines, to_markdown(facts(suite)), _commands(suite.name, None)])
+    lines.append(LEGEND.format(reference=suite.reference))
+    if picture is not None:
+        lines.append(f"![{suite.title}]({picture})")
+    for dataset in suite.datasets:
+        (sheet,) = sheets(suite, records, datasets=[dataset])
+        lines += [f"### {sheet.title}", to_markdown(sheet), _commands(suite.name, dataset)]
+    return "\n\n".join(line.strip() for line in lines)
+
+
+def _commands(name: str, dataset: str | None) -> str:
+    """How to see where the figures of a table come from, and how to fill it."""
+    if dataset is None:
+        return f"From `brgcl bench table {name}`."
+    table = f"brgcl bench table {name} --datasets {dataset}"
+    return (
+        f"Every draw with the key of its record: `{table} --format draws`. "
+        f"To fill: `brgcl bench run {name} --datasets {dataset}`."
+    )
+
+
+def _filled(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
+    """What share of the tables was run."""
+    rows = ["| Experiment | " + " | ".join(_graphs(suites)) + " |"]
+    rows.append("|---|" + "---|" * len(_graphs(suites)))
+    total: dict[str, bool] = {}
+    for suite in suites:
+        if suite.kind != "grid":
+            continue
+        shares = []
+        for dataset in _graphs(suites):
+            if dataset not in suite.datasets:
+                shares.append("")
+                continue
+            wanted = {cell.experiment.key for cell in cells(suite, datasets=[dataset])}
+            done = {key for key in wanted if key in records and records[key].error is None}
+            total |= {key: key in done for key in wanted}
+            shares.append(f"{len(done) / len(wanted):.0%}")
+        rows.append(f"| {suite.name} | {' | '.join(shares)} |")
+    share = sum(total.values()) / len(total)
+    return "\n".join(
+        [
+            "## What was run",
+            "",
+            f"{sum(total.values()):,} of {len(total):,} cells, {share:.0%}; draws of a cell that "
+            "stands in several tables count once.",
+            "",
+            *rows,
+        ]
+    )
+
+
+def _graphs(suites: Sequence[Suite]) -> list[str]:
+    return list(dict.fromkeys(dataset for suite in suites for dataset in suite.datasets))
+
+
+def _compared(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
+    """BRGCL against each other row under label noise, over all cells that both have."""
+    entries: list[Entry] = []
+    for suite in suites:
+        if suite.name in ("symmetric", "asymmetric"):
+            entries += [e for e in table_entries(suite, records) if 0 < e.level <= 0.4 and e.n]
+    if not entries:
+        return ""
+    lines = [
+        "## BRGCL against the others under label noise",
+        "",
+        "Symmetric and pair noise of 20 and 40 %, all draws that both have; BRGCL minus the other, "
+        "in points, with the 95 % interval over draws (mean over the levels of a draw).",
+        "",
+    ]
+    key = lambda entry: entry.dataset  # noqa: E731
+    for dataset, group in groupby(sorted(entries, key=key), key=key):
+        lines += _compared_on(dataset, list(group))
+    return "\n".join(lines)
+
+
+def _compared_on(dataset: str, entries: Sequence[Entry]) -> list[str]:
+    by_row: dict[str, dict[tuple[str, float], dict[int, float]]] = {}
+    for entry in entries:
+        by_row.setdefault(entry.row, {})[entry.noise, entry.level] = entry.values
+    ours = by_row.pop("brgcl", {})
+    lines = [
+        f"**{dataset}**",
+        "",
+        "| Other | BRGCL minus it | Draws | Levels |",
+        "|---|---|---|---|",
+    ]
+    for row, theirs in by_row.items():
+        common = sorted(set(ours) & set(theirs))
+        seeds = set.intersection(*(set(ours[c]) & set(theirs[c]) for c in common)) if common else ()
+        if not seeds:
+            continue
+        gap = paired_difference(
+            {seed: sum(ours[c][seed] for c in common) / len(common) for seed in seeds},
+            {seed: sum(theirs[c][seed] for c in common) / len(common) for seed in seeds},
+        )
+        if gap is None:
+            continue
+        text = figure(gap.mean, "accuracy", sign=True)
+        if gap.low is not None and gap.high is not None:
+            low, high = (figure(end, "accuracy", sign=True) for end in (gap.low, gap.high))
+            text += f" [{low}, {high}]"
+        lines.append(f"| {row} | {text} | {gap.n} | {len(common)} |")
+    return [*lines, ""] if len(lines) > 4 else []
