@@ -50,7 +50,7 @@ def test_a_line_that_is_no_record_is_named(tmp_path):
     append_record(path, record(0))
     with path.open("a") as file:
         file.write('{"key": "x"}\n')
-    with pytest.raises(InputError, match="line 2 of .* is not a record"):
+    with pytest.raises(InputError, match=r"line 2 of .* is not a record"):
         read_records(path)
 
 

@@ -28,7 +28,12 @@ levels = [0.0, 0.4]
 datasets = ["cora", "ogbn-arxiv"]
 seeds = { default = 4 }
 notes = ["100 % & more"]
-published = [{ dataset = "cora", row = "gcn", metric = "accuracy", mean = [0.8, 0.6], std = [0.01, 0.02] }]
+[[published]]
+dataset = "cora"
+row = "gcn"
+metric = "accuracy"
+mean = [0.8, 0.6]
+std = [0.01, 0.02]
 [rows.brgcl]
 [rows.gcn]
 note = "The baseline."

@@ -8,11 +8,24 @@ from brgcl.baselines import METHODS
 from brgcl.benchmark.suite import cells, load_suite, suite_names
 from brgcl.errors import InputError
 
-NAMES = (
-    "symmetric asymmetric attribute clustering clustering-noise sample-selection ablation "
-    "prototypes hyperparameters dataset-statistics confidence-map edge instance noisy-val no-val "
-    "components"
-).split()
+NAMES = [
+    "symmetric",
+    "asymmetric",
+    "attribute",
+    "clustering",
+    "clustering-noise",
+    "sample-selection",
+    "ablation",
+    "prototypes",
+    "hyperparameters",
+    "dataset-statistics",
+    "confidence-map",
+    "edge",
+    "instance",
+    "noisy-val",
+    "no-val",
+    "components",
+]
 TABLES = {
     "label-noise-symmetric": "symmetric",
     "label-noise-asymmetric": "asymmetric",
