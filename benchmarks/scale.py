@@ -1,0 +1,123 @@
+"""Does every method run on large graphs, and in how much memory?
+
+    python benchmarks/scale.py run --out scale.jsonl        (resumes)
+    python benchmarks/scale.py show scale.jsonl             (a table in Markdown)
+
+Each method is trained for two epochs at its usual width, in a process of its own, on pubmed, on
+coauthor-cs and on a generated graph of 160,000 nodes with 128 attributes and 90,000 labels. What is
+recorded is the peak memory of that process and the processor time, or the sentence with which the
+method refuses. Memory does not depend on the number of epochs.
+"""
+
+import argparse
+import dataclasses
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from brgcl.baselines import METHODS
+from brgcl.benchmark.protocol import Noise, draw_trial
+from brgcl.benchmark.run import fit_method
+from brgcl.data import load_dataset, make_graph
+from brgcl.errors import InputError
+
+GRAPHS = ("pubmed", "coauthor-cs", "160k")
+SHORT = ("epochs", "pretrain_epochs", "iterations")
+
+
+def short_config(method: str, graph: str):
+    """The usual settings with two epochs."""
+    config = METHODS[method].config(graph)
+    names = {field.name for field in dataclasses.fields(config)}
+    changes = {name: 2 for name in SHORT if name in names}
+    if "warmup_epochs" in names:
+        changes["warmup_epochs"] = 1
+    return METHODS[method].config(graph, **changes)
+
+
+def train(method: str, graph: str) -> dict:
+    """Train here, and say what it took."""
+    torch.set_num_threads(1)
+    if graph == "160k":
+        data = make_graph(
+            160_000, num_classes=40, num_features=128, labels_per_class=2_250, num_val=5_000
+        )
+    else:
+        data = load_dataset(graph)
+    trial = draw_trial(data, noise=Noise())
+    del data
+    start = time.process_time()
+    try:
+        fitted = fit_method(trial, method, short_config(method, graph), 0)
+    except InputError as error:
+        return {"refused": str(error)}
+    assert torch.isfinite(fitted.representations).all()
+    return {
+        "seconds": time.process_time() - start,
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    }
+
+
+def run(out: Path, graphs: list[str], methods: list[str]) -> None:
+    done = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    known = {(record["method"], record["graph"]) for record in done}
+    for graph in graphs:
+        for method in methods:
+            if (method, graph) in known:
+                continue
+            command = [sys.executable, "-W", "ignore", __file__, "one", method, graph]
+            found = subprocess.run(command, capture_output=True, text=True, check=False)
+            lines = found.stdout.splitlines()
+            what = json.loads(lines[-1]) if lines and found.returncode == 0 else None
+            if what is None:
+                what = {"failed": (found.stderr.strip().splitlines() or ["killed"])[-1]}
+            record = {"method": method, "graph": graph, **what}
+            with out.open("a") as file:
+                file.write(json.dumps(record) + "\n")
+            print(json.dumps(record), flush=True)
+
+
+def show(file: Path) -> None:
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    at = {(record["method"], record["graph"]): record for record in records}
+    print("| Method | " + " | ".join(GRAPHS) + " |\n|---|" + "---|" * len(GRAPHS))
+    for method in METHODS:
+        cells = []
+        for graph in GRAPHS:
+            record = at.get((method, graph), {})
+            cells.append(
+                f"{record['peak_mb']:,.0f} MB" if "peak_mb" in record
+                else "refuses" if "refused" in record
+                else "failed" if "failed" in record
+                else "not run"
+            )  # fmt: skip
+        print(f"| {method} | {' | '.join(cells)} |")
+    for record in records:
+        if "refused" in record:
+            print(f"\n{record['method']} on {record['graph']}: {record['refused']}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("one")
+    one.add_argument("method")
+    one.add_argument("graph")
+    runs = commands.add_parser("run")
+    runs.add_argument("--out", type=Path, required=True)
+    runs.add_argument("--graphs", default=",".join(GRAPHS))
+    runs.add_argument("--methods", default=",".join(METHODS))
+    shows = commands.add_parser("show")
+    shows.add_argument("file", type=Path)
+    options = parser.parse_args()
+    if options.command == "one":
+        print(json.dumps(train(options.method, options.graph)))
+    elif options.command == "run":
+        run(options.out, options.graphs.split(","), options.methods.split(","))
+    else:
+        show(options.file)
