@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from brgcl import options
+from brgcl.benchmark.draws import write_draws
 from brgcl.benchmark.forms import FORMATS, to_csv, to_draws, to_html, to_latex, to_markdown, to_text
 from brgcl.benchmark.page import results_page
+from brgcl.benchmark.plots import plot_suite
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.runner import BACKENDS, Place, plan, run
 from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
@@ -190,6 +192,75 @@ def page(
     }
     write_text(out, results_page(read_records(records), text, pictures))
     say(f"Written: {out}")
+
+
+@bench.command(name="plot")
+def plot_(
+    name: SuiteName,
+    datasets: Datasets = None,
+    methods: Rows = None,
+    levels: Levels = None,
+    records: RecordsFile = RECORDS,
+    out: Annotated[
+        Path | None, typer.Option(help="Picture: .svg, .png or .pdf; default: NAME.svg.")
+    ] = None,
+    root: options.Root = None,
+    json_: options.Json = False,
+) -> None:
+    """Draw a table: curves over noise levels, dots where there is one level, maps of nodes."""
+    suite = load_suite(name)
+    file = Path(f"{suite.name}.svg") if out is None else out
+    figure = plot_suite(
+        suite,
+        read_records(records),
+        file,
+        Place(records, root),
+        datasets=options.parse_names(datasets),
+        rows=options.parse_names(methods),
+        levels=options.parse_levels(levels),
+        name=name,
+        say=say,
+    )
+    if json_:
+        panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
+        print_json({"experiment": suite.name, "file": str(file), "panels": panels})
+    else:
+        stdout.print(f"Written to {file}", highlight=False, soft_wrap=True)
+
+
+@bench.command()
+def draws(
+    name: SuiteName,
+    out: Annotated[Path, typer.Option(help="Folder for the draws.")],
+    datasets: Datasets = None,
+    levels: Levels = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
+    ] = None,
+    root: options.Root = None,
+    overwrite: options.Overwrite = False,
+    json_: options.Json = False,
+) -> None:
+    """Write the noise draws of a table as files, for other code to be run on the same ones."""
+    suite = load_suite(name)
+    number = write_draws(
+        suite,
+        out,
+        datasets=options.parse_names(datasets),
+        levels=options.parse_levels(levels),
+        seeds=seeds,
+        root=root,
+        overwrite=overwrite,
+        say=say,
+    )
+    if json_:
+        print_json({"experiment": suite.name, "draws": number, "folder": str(out)})
+    else:
+        stdout.print(
+            f"{number:,} draws written to {out}; its README.txt says how to read them",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 @bench.command()

@@ -131,10 +131,7 @@ def draw_map(
         title: What the groups are.
         seed: Seed of the layout.
     """
-    rng = np.random.default_rng(seed)
-    shown = np.sort(rng.permutation(len(z))[:20_000])
-    rows = F.normalize(z[shown], dim=1).numpy()  # a row of zeros stays, which cosine would not bear
-    points = _layout(rows, seed)
+    shown, points = place_nodes(z, seed=seed)
     figure, (left, right) = _axes(1, 2, width=11, height=5)
     size = float(np.clip(20_000 / len(shown), 1, 12))
     left.scatter(*points.T, c=groups[shown].numpy(), s=size, cmap="tab20", linewidths=0)
@@ -175,6 +172,22 @@ def draw_history(history: Sequence[Epoch]) -> Picture:
         axes.set_xlabel("epoch")
     right.set_ylim(0, 1)
     return Picture("Training", _png(figure))
+
+
+def place_nodes(z: Tensor, *, seed: int = 0) -> tuple[Any, Any]:
+    """Place nodes on a plane so that neighbours in direction are neighbours there (t-SNE).
+
+    Args:
+        z: Representations, `(N, D)`; above 20,000 nodes a random sample is placed.
+        seed: Seed of the sample and of the layout.
+
+    Returns:
+        Indices of the nodes that are placed, `(M,)`, and where, `(M, 2)`.
+    """
+    rng = np.random.default_rng(seed)
+    shown = np.sort(rng.permutation(len(z))[:20_000])
+    rows = F.normalize(z[shown], dim=1).numpy()  # a row of zeros stays, which cosine would not bear
+    return shown, _layout(rows, seed)
 
 
 def _layout(rows: Any, seed: int) -> Any:
