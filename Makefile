@@ -13,7 +13,7 @@ help:
 	@echo "make test-all  the slow tests too"
 	@echo "make setup     environment with all extras that the commands need"
 	@echo "make bench     time an epoch against its bare kernels"
-	@echo "make results   tables and figures (filled by later work)"
+	@echo "make results   write docs/results.md from results/records.jsonl"
 	@echo "make docs      check the documentation"
 	@echo "make clean     remove the environment and everything generated"
 
@@ -54,8 +54,8 @@ test-all: lint
 bench: .venv/demo.done
 	$(BIN)/brgcl bench speed
 
-results:
-	@echo "make results: there are no committed results yet"; exit 1
+results: .venv/demo.done
+	$(BIN)/brgcl bench page --readme README.md --methods docs/methods.md
 
 docs: .venv/test.done
 	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py

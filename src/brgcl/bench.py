@@ -9,7 +9,8 @@ import typer
 from brgcl import options
 from brgcl.benchmark.draws import write_draws
 from brgcl.benchmark.forms import FORMATS, to_csv, to_draws, to_html, to_latex, to_markdown, to_text
-from brgcl.benchmark.page import results_page
+from brgcl.benchmark.method_page import put_measured
+from brgcl.benchmark.page import put_summary, results_page
 from brgcl.benchmark.plots import plot_suite
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.runner import BACKENDS, Place, plan, run
@@ -183,15 +184,28 @@ def page(
     out: Annotated[Path, typer.Option(help="Page to write; pictures are in img/results.")] = Path(
         "docs/results.md"
     ),
+    readme: Annotated[
+        Path | None, typer.Option(help="A page that a summary is put into, between its marks.")
+    ] = None,
+    methods: Annotated[
+        Path | None, typer.Option(help="A page that what was measured of each method is put into.")
+    ] = None,
 ) -> None:
-    """Write all tables as one page in Markdown."""
+    """Write all tables as one page in Markdown, and parts of them into other pages."""
     text = conclusions.read_text(encoding="utf-8") if conclusions.exists() else ""
     pictures = {
         file.stem: file.relative_to(out.parent).as_posix()
         for file in sorted((out.parent / "img" / "results").glob("*.svg"))
     }
-    write_text(out, results_page(read_records(records), text, pictures))
-    say(f"Written: {out}")
+    found = read_records(records)
+    written = {out: results_page(found, text, pictures)}
+    if readme is not None:
+        written[readme] = put_summary(readme.read_text("utf-8"), found)
+    if methods is not None:
+        written[methods] = put_measured(methods.read_text("utf-8"), found)
+    for file, content in written.items():
+        write_text(file, content)
+        say(f"Written: {file}")
 
 
 @bench.command(name="plot")

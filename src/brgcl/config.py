@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from brgcl.errors import InputError, unknown_name
@@ -235,7 +236,7 @@ def check_names(names: Any) -> None:
 
 def check_types(config: Any) -> None:
     """Check every field of a frozen dataclass against its type; numpy numbers become plain."""
-    hints = get_type_hints(type(config))
+    hints = _type_hints(type(config))  # type: ignore[arg-type]  # a class is hashable
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if hasattr(value, "item"):  # a numpy number, as from a parameter grid
@@ -243,6 +244,11 @@ def check_types(config: Any) -> None:
             object.__setattr__(config, field.name, value)
         if not _fits(hints[field.name], value):
             raise InputError(f"{field.name} must be {_describe(hints[field.name])}, got {value!r}")
+
+
+@cache
+def _type_hints(cls: Any) -> dict[str, Any]:
+    return get_type_hints(cls)
 
 
 def require(config: Any, name: str, holds: bool, rule: str) -> None:

@@ -71,6 +71,7 @@ def test_a_reader_reads_what_was_added_and_notices_another_file(tmp_path):
     append_record(path, record(2))
     assert len(reader.read()) == 3
     path.unlink()
+    assert reader.read() == {}
     append_record(path, record(7))
     assert [r.experiment.seed for r in reader.read().values()] == [7]
 

@@ -19,6 +19,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.statistics import paired_difference, table_entries
 from brgcl.benchmark.suite import cells, load_suite
 from brgcl.benchmark.tables import facts, sheets
+from brgcl.errors import InputError
 
 SUITE = """
 title = "A <small> table"
@@ -160,6 +161,11 @@ def test_every_draw_can_be_traced_to_its_record(suite, records):
         assert (row["value"] == "") == (known is None)
         if known is not None:
             assert float(row["value"]) == known.metrics["accuracy"]
+
+
+def test_an_unknown_row_is_an_error(suite, records):
+    with pytest.raises(InputError, match="did you mean 'gcn'"):
+        table_entries(suite, records, rows=["gnc"])
 
 
 def test_validation_figures_and_test_figures_are_apart(suite, records):

@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, cached_property
 from typing import Any, Literal, get_args
 
 from brgcl.baselines import METHODS
@@ -71,21 +72,13 @@ class Experiment:
         cls, dataset: str, method: str, seed: int, changes: Mapping[str, Any], **fields: Any
     ) -> "Experiment":
         """Make an experiment from the method's settings for the data set and changes to them."""
-        if method not in METHODS:
-            raise unknown_name("method", method, METHODS, hint="brgcl methods lists all")
-        known = {field.name for field in dataclasses.fields(METHODS[method].Config)}
-        for name in changes:
-            if name not in known:
-                raise unknown_name(f"setting of {method}", name, sorted(known))
-        config = METHODS[method].config(dataset, **changes)
-        return cls(
-            dataset=dataset, method=method, seed=seed, settings=changed_settings(config), **fields
-        )
+        settings = _settings(dataset, method, tuple(changes.items()))
+        return cls(dataset=dataset, method=method, seed=seed, settings=settings, **fields)
 
     @property
     def config(self) -> Any:
         """The settings of the method."""
-        return METHODS[self.method].Config(**dict(self.settings))
+        return _config(self.method, self.settings)
 
     def draw(self) -> Noise:
         """The noise as the three parts of a graph meet it."""
@@ -97,10 +90,11 @@ class Experiment:
             return Noise(labels=spec)
         return Noise(attributes=spec) if kind in ATTRIBUTE_NOISE else Noise(edges=spec)
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A short name that is the same for equal experiments, today and later."""
-        return _digest(self.to_dict())
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def training(self) -> "Experiment":
@@ -125,7 +119,8 @@ class Experiment:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as a record holds them."""
-        return dataclasses.asdict(self) | {"settings": dict(self.settings)}
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return values | {"settings": dict(self.settings)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Experiment":
@@ -154,6 +149,20 @@ def changed_settings(config: Any) -> tuple[tuple[str, Any], ...]:
     )
 
 
-def _digest(values: Mapping[str, Any]) -> str:
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+Settings = tuple[tuple[str, Any], ...]
+
+
+@cache
+def _settings(dataset: str, method: str, changes: Settings) -> Settings:
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS, hint="brgcl methods lists all")
+    known = {field.name for field in dataclasses.fields(METHODS[method].Config)}
+    for name, _ in changes:
+        if name not in known:
+            raise unknown_name(f"setting of {method}", name, sorted(known))
+    return changed_settings(METHODS[method].config(dataset, **dict(changes)))
+
+
+@cache
+def _config(method: str, settings: Settings) -> Any:
+    return METHODS[method].Config(**dict(settings))

@@ -7,7 +7,8 @@ from brgcl.benchmark.forms import to_markdown
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.statistics import Entry, paired_difference, table_entries
 from brgcl.benchmark.suite import Suite, cells, load_suite
-from brgcl.benchmark.tables import LEGEND, facts, figure, sheets
+from brgcl.benchmark.tables import LEGEND, cell_lines, facts, figure, sheets
+from brgcl.errors import InputError
 
 ORDER = (
     "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
@@ -15,6 +16,7 @@ ORDER = (
     "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
     "probe", "negatives",
 )  # fmt: skip
+BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 HEAD = """# Results
 
 This page is made from [records.jsonl](../results/records.jsonl) by `make results`; no figure in it
@@ -38,6 +40,59 @@ def results_page(
     for suite in suites:
         parts.append(_section(suite, records, pictures.get(suite.name)))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
+
+
+def summary(records: Mapping[str, Record]) -> str:
+    """A small table for the README: BRGCL, GCN and the best of the others under label noise."""
+    lines = [
+        "| Graph | Label noise | GCN | BRGCL | Best of the others | published GCN / BRGCL |",
+        "|---|---|---|---|---|---|",
+    ]
+    for suite, noise, level in (
+        (load_suite("symmetric"), "none", 0.0),
+        (load_suite("symmetric"), "symmetric", 0.4),
+        (load_suite("asymmetric"), "pair", 0.4),
+    ):
+        entries = [
+            entry
+            for entry in table_entries(suite, records, levels=[level])
+            if entry.noise == noise and entry.mean is not None
+        ]
+        for dataset in dict.fromkeys(entry.dataset for entry in entries):
+            here = {entry.row: entry for entry in entries if entry.dataset == dataset}
+            if "gcn" in here and "brgcl" in here:
+                lines.append(f"| {dataset} | {_place(noise, level)} | {_summarized(here)} |")
+    return "\n".join(lines)
+
+
+def _place(noise: str, level: float) -> str:
+    return "none" if noise == "none" else f"{noise}, {100 * level:g} %"
+
+
+def _summarized(here: Mapping[str, Entry]) -> str:
+    gcn, ours = here["gcn"], here["brgcl"]
+    others = [entry for name, entry in here.items() if not name.startswith(("gcn", "brgcl"))]
+    best = max(others, key=lambda entry: entry.mean or 0.0, default=None)
+    published = [
+        "none" if entry.published_mean is None else figure(entry.published_mean, entry.metric)
+        for entry in (gcn, ours)
+    ]
+    cells = [cell_lines(gcn)[0].text, cell_lines(ours)[0].text]
+    cells.append("not run" if best is None else f"{cell_lines(best)[0].text}, {best.row}")
+    return " | ".join([*cells, " / ".join(published)])
+
+
+def put_summary(text: str, records: Mapping[str, Record]) -> str:
+    """Put the summary between its two marks in a text.
+
+    Raises:
+        InputError: The marks are not there.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"the page has no lines '{BEGIN}' and '{END}' for the summary")
+    return f"{before}{BEGIN}\n\n{summary(records)}\n\n{END}{after}"
 
 
 def _section(suite: Suite, records: Mapping[str, Record], picture: str | None) -> str:

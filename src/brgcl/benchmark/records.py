@@ -87,7 +87,10 @@ class Reader:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = path.absolute()
+        self._forget()
+
+    def _forget(self) -> None:
         self._offset, self._lines = 0, 0
         self._found: dict[str, Record] = {}
 
@@ -109,10 +112,11 @@ class Reader:
         try:
             with self.path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) < self._offset:  # another file has taken its place
-                    self._offset, self._lines, self._found = 0, 0, {}
+                    self._forget()
                 file.seek(self._offset)
                 text = file.read()
         except FileNotFoundError:
+            self._forget()
             return []
         whole = text[: text.rfind(b"\n") + 1]  # what follows the last line end was cut off
         self._offset += len(whole)

@@ -247,7 +247,7 @@ def run_job(
     with claim(place.records, job.name) as mine, one_thread():
         if not mine or not _fits(job, deadline):
             return written
-        done = _reader(place.records).read()
+        done = _reader(place.records.absolute()).read()
         learned: Learned | None = None
         failure = ""
         for cell in job.experiments:

@@ -16,6 +16,7 @@ from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.runner import Costs, plan
 from brgcl.benchmark.suite import Suite, cells, row_note
+from brgcl.errors import unknown_name
 
 LEVEL = 0.95
 TIE = 0.01
@@ -152,6 +153,9 @@ def table_entries(
         levels: Some levels only.
         split: Nodes that were scored.
     """
+    for row in rows or ():
+        if row not in suite.rows:
+            raise unknown_name("row of this experiment", row, suite.rows)
     grid: dict[tuple[str, str, str, float], list[Experiment]] = {}
     for cell in cells(suite, datasets=datasets, levels=levels, split=split):
         where = (cell.experiment.dataset, cell.row, cell.noise, cell.level)

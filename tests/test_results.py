@@ -1,0 +1,36 @@
+"""The page of results says what the records say."""
+
+from pathlib import Path
+
+from brgcl.benchmark.method_page import put_measured
+from brgcl.benchmark.page import put_summary, results_page
+from brgcl.benchmark.records import read_records
+
+ROOT = Path(__file__).parent.parent
+RECORDS = read_records(ROOT / "results" / "records.jsonl")
+
+
+def test_the_page_is_made_from_the_records():
+    page = ROOT / "docs" / "results.md"
+    pictures = {
+        file.stem: f"img/results/{file.name}"
+        for file in sorted((page.parent / "img" / "results").glob("*.svg"))
+    }
+    conclusions = (ROOT / "results" / "conclusions.md").read_text(encoding="utf-8")
+    wanted = results_page(RECORDS, conclusions, pictures)
+    assert page.read_text(encoding="utf-8") == wanted, "make results writes it anew"
+
+
+def test_the_readme_is_made_from_the_records():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert put_summary(text, RECORDS) == text, "make results writes it anew"
+
+
+def test_the_page_of_methods_is_made_from_the_records():
+    text = (ROOT / "docs" / "methods.md").read_text(encoding="utf-8")
+    assert put_measured(text, RECORDS) == text, "make results writes it anew"
+
+
+def test_no_record_is_there_twice():
+    lines = (ROOT / "results" / "records.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == len(RECORDS)
