@@ -55,7 +55,7 @@ bench: .venv/demo.done
 	$(BIN)/brgcl bench speed
 
 results: .venv/demo.done
-	$(BIN)/brgcl bench page --readme README.md --methods docs/methods.md
+	$(BIN)/brgcl bench page --readme README.md --methods docs/methods.md --pictures
 
 docs: .venv/test.done
 	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py

@@ -11,7 +11,7 @@ from brgcl.benchmark.draws import write_draws
 from brgcl.benchmark.forms import FORMATS, to_csv, to_draws, to_html, to_latex, to_markdown, to_text
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import put_summary, results_page
-from brgcl.benchmark.plots import plot_suite
+from brgcl.benchmark.plots import draw_all, plot_suite
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.runner import BACKENDS, Place, plan, run
 from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
@@ -190,15 +190,18 @@ def page(
     methods: Annotated[
         Path | None, typer.Option(help="A page that what was measured of each method is put into.")
     ] = None,
+    pictures: Annotated[bool, typer.Option(help="Draw the pictures anew, except maps.")] = False,
 ) -> None:
     """Write all tables as one page in Markdown, and parts of them into other pages."""
     text = conclusions.read_text(encoding="utf-8") if conclusions.exists() else ""
-    pictures = {
-        file.stem: file.relative_to(out.parent).as_posix()
-        for file in sorted((out.parent / "img" / "results").glob("*.svg"))
-    }
     found = read_records(records)
-    written = {out: results_page(found, text, pictures)}
+    folder = out.parent / "img" / "results"
+    if pictures:
+        draw_all(found, folder, Place(records))
+    drawn = {
+        file.stem: file.relative_to(out.parent).as_posix() for file in sorted(folder.glob("*.svg"))
+    }
+    written = {out: results_page(found, text, drawn)}
     if readme is not None:
         written[readme] = put_summary(readme.read_text("utf-8"), found)
     if methods is not None:

@@ -29,7 +29,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.runner import Place
 from brgcl.benchmark.speed_page import check_picture
 from brgcl.benchmark.statistics import SHARES, Entry, table_entries
-from brgcl.benchmark.suite import Suite, cells
+from brgcl.benchmark.suite import Suite, cells, load_suite, suite_names
 from brgcl.errors import InputError
 
 PUBLISHED = "the paper's value"
@@ -114,6 +114,21 @@ def plot_suite(
         figure = draw_curves(suite, entries) if several else draw_dots(suite, entries)
     save_picture(figure, file)
     return figure
+
+
+def draw_all(records: Mapping[str, Record], folder: Path, place: Place) -> list[Path]:
+    """Draw every table of which something was measured, except maps; returns the files."""
+    written = []
+    for name in suite_names():
+        suite = load_suite(name)
+        if suite.kind != "grid" or suite.task == "prototypes":
+            continue  # facts have no picture, and maps need trainings besides records
+        if any(entry.n and (len(suite.levels) == 1 or entry.noise != "none")
+               for entry in table_entries(suite, records)):  # fmt: skip
+            file = folder / f"{name}.svg"
+            plot_suite(suite, records, file, place)
+            written.append(file)
+    return written
 
 
 def draw_curves(suite: Suite, entries: Sequence[Entry]) -> Any:
