@@ -241,7 +241,7 @@ def killed_after(epochs):
 def test_a_killed_search_goes_on_where_it_stopped(data, labels, tmp_path, monkeypatch, trials):
     arguments = {"config": TINY, "trials": trials, "storage": tmp_path / "a" / "journal", **GRID}
     with pytest.raises(KilledError):
-        tune(data, labels, report=killed_after(10), **arguments)  # two trainings and a half
+        tune(data, labels, report=killed_after(8), **arguments)  # two trainings and a part
     trained = []
     train = search.train_and_score
     monkeypatch.setattr(
@@ -311,8 +311,8 @@ def test_no_trial_begins_that_the_budget_cannot_hold(data, labels, clock):
 
     found = tune(data, labels, config=TINY, budget=14, report=tick, **GRID)
     assert found.cut
-    assert len(found.cells) == 3  # four seconds each; the fourth would take until 16
-    assert clock[0] == 12
+    assert len(found.cells) == 4  # a second of warm-up, three seconds each; the next until 16
+    assert clock[0] == 13
 
 
 def test_a_trial_that_takes_longer_than_expected_is_given_up(data, labels, clock):
@@ -498,7 +498,7 @@ def test_nothing_is_compared_where_that_is_switched_off(data):
 
 @pytest.mark.parametrize(("budget", "draws"), [(1000, 3), (70, 3), (40, 2), (24, 1)])
 def test_the_budget_holds_for_search_and_comparison(data, clock, budget, draws):
-    """Four seconds a training: what does not fit is left out, and what is cut is said."""
+    """A second of warm-up, three a trial: what does not fit is left out, what is cut is said."""
 
     def tick(done, total, text):
         clock[0] += 1
@@ -507,7 +507,7 @@ def test_the_budget_holds_for_search_and_comparison(data, clock, budget, draws):
         drawing(data), TINY, draws=3, budget=budget, report=tick, **GRID
     )
     assert clock[0] <= budget
-    assert tuning.cut == (budget < 70)
+    assert tuning.cut == (budget < 40)
     assert len(found.seeds) == draws
     assert ("were wanted" in str(found)) == (draws < 3)
 

@@ -339,3 +339,27 @@ def test_validation_nodes_are_scored_without_a_look_at_test_nodes(place, monkeyp
 def test_every_method_can_be_planned():
     wanted = [Experiment.of("demo", name, 0, {}) for name in METHODS]
     assert len(plan(wanted, {})) == len(METHODS)
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_command_survives_a_kill_on_cora(tmp_path, real_data):
+    real_data("cora")
+    records = tmp_path / "records.jsonl"
+    program = "import sys; from brgcl.cli import main; sys.argv[0] = 'brgcl'; main()"
+    grid = "bench run symmetric --datasets cora --methods brgcl,gcn --seeds 3 --json --records"
+    command = [sys.executable, "-W", "ignore", "-c", program, *grid.split(), str(records)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not records.exists() or records.read_bytes().count(b"\n") < 15:
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    before = read_records(records)
+    assert len(before) < 30
+    found = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert json.loads(found.stdout)["done"] == 30
+    after = read_records(records)
+    assert {key: after[key] for key in before} == before
+    keys = [json.loads(line)["key"] for line in records.read_text().splitlines()]
+    assert len(keys) == len(set(keys)) == 30

@@ -12,6 +12,8 @@ from brgcl.method.graph import Graph, adjacency_from_edges
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.sparse import Matrix
 from brgcl.method.train import (
+    begin_training,
+    continue_training,
     contrast_views,
     find_clusters,
     find_prototypes,
@@ -392,3 +394,23 @@ def test_kmeans_without_a_number_keeps_the_one_that_dp_means_finds():
 )
 def test_the_number_of_negatives(setting, num_nodes, expected):
     assert num_negatives(BRGCLConfig(num_negatives=setting), num_nodes) == expected
+
+
+def test_a_training_can_be_taken_up_again_after_any_epoch():
+    graph, config = (
+        two_blocks(),
+        BRGCLConfig(epochs=6, warmup_epochs=2, hidden=8, dim=4, patience=5),
+    )
+    whole, history = train(graph, config, torch.Generator().manual_seed(0))
+    for stop in range(1, 6):
+        training = begin_training(graph, config, torch.Generator().manual_seed(0))
+        continue_training(training, graph, config, until=stop)
+        weights = [p.clone() for p in training.encoder.parameters()]
+        other = training.copy()
+        continue_training(other, graph, config)
+        assert [e.loss for e in other.history] == [e.loss for e in history]
+        for ours, theirs in zip(other.encoder.parameters(), whole.parameters(), strict=True):
+            assert torch.equal(ours, theirs)
+        assert len(training.history) == stop  # the copy has left it alone
+        for before, now in zip(weights, training.encoder.parameters(), strict=True):
+            assert torch.equal(before, now)

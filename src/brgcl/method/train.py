@@ -1,8 +1,9 @@
 """Algorithm 1 of the paper: training the encoder without labels."""
 
+import copy
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
@@ -49,33 +50,81 @@ class Prototypes:
     prototypes: Tensor
 
 
+@dataclass
+class Training:
+    """Where a training stands: it can be taken up again after any epoch.
+
+    Attributes:
+        encoder: What is trained.
+        optimizer: Its optimiser.
+        generator: Source of all further randomness.
+        centers: Cluster centres of the last epoch, `(K, D)`; None before prototypes join.
+        history: What each epoch did.
+    """
+
+    encoder: Encoder
+    optimizer: torch.optim.Adam
+    generator: torch.Generator
+    centers: Tensor | None = None
+    history: list[Epoch] = field(default_factory=list)
+
+    def copy(self) -> "Training":
+        """Return a training that goes on from here without changing this one."""
+        encoder, optimizer = copy.deepcopy((self.encoder, self.optimizer))
+        centers = None if self.centers is None else self.centers.clone()
+        generator = torch.Generator(self.generator.device)
+        generator.set_state(self.generator.get_state())
+        return Training(encoder, optimizer, generator, centers, list(self.history))
+
+
 def train(
     graph: Graph,
     config: BRGCLConfig,
     generator: torch.Generator,
     callback: Callable[[Epoch], None] | None = None,
-    encoder: Encoder | None = None,
 ) -> tuple[Encoder, list[Epoch]]:
-    """Train the encoder (Algorithm 1).
+    """Train the encoder (Algorithm 1) from random weights to the end.
 
     Args:
         graph: The graph; it carries no labels.
         config: Settings.
         generator: Source of randomness.
         callback: Called after each epoch.
-        encoder: The encoder to train, for callers who look at it between epochs; by default one
-            is made.
     """
-    encoder = encoder or make_encoder(graph.x.shape[1], config, generator)
+    training = begin_training(graph, config, generator)
+    continue_training(training, graph, config, callback)
+    return training.encoder, training.history
+
+
+def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> Training:
+    """Make random weights and their optimiser."""
+    encoder = make_encoder(graph.x.shape[1], config, generator)
     encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
     )
+    return Training(encoder, optimizer, generator)
+
+
+def continue_training(
+    training: Training,
+    graph: Graph,
+    config: BRGCLConfig,
+    callback: Callable[[Epoch], None] | None = None,
+    until: int | None = None,
+) -> None:
+    """Go on with a training (Algorithm 1), in place.
+
+    Args:
+        training: Where it stands.
+        graph: The graph; it carries no labels.
+        config: Settings.
+        callback: Called after each epoch.
+        until: Last epoch to do; None for all of them.
+    """
+    encoder, optimizer, generator = training.encoder, training.optimizer, training.generator
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
-    history: list[Epoch] = []
-    centers: Tensor | None = None
-    best, stale = float("inf"), 0
-    for t in range(1, config.epochs + 1):
+    for t in range(len(training.history) + 1, (until or config.epochs) + 1):
         start = time.perf_counter()
         gamma = threshold(t, config.epochs, config.gamma0)
         optimizer.zero_grad(set_to_none=True)
@@ -87,14 +136,15 @@ def train(
         if t > config.warmup_epochs and proto_weight > 0:
             h = unit_rows(encoder(graph.x, graph.adjacency.normalized))  # (N, D)
             found = find_prototypes(
-                h.detach(), graph, gamma, config, centers, max_rounds=config.cluster_rounds
-            )
-            centers = found.clusters.centers
+                h.detach(), graph, gamma, config, training.centers,
+                max_rounds=config.cluster_rounds,
+            )  # fmt: skip
+            training.centers = found.clusters.centers
             proto = prototype_loss(h, found.clusters.assignment, found.prototypes, config.proto_tau)
             add_gradient(proto_weight * proto)
         loss = representation_loss(node, proto, config.node_weight, proto_weight)
         optimizer.step()
-        history.append(
+        training.history.append(
             Epoch(
                 epoch=t,
                 loss=loss.item(),
@@ -107,13 +157,21 @@ def train(
             )
         )
         if callback is not None:
-            callback(history[-1])
-        if proto_weight > 0 and proto is None:
-            continue  # patience begins when prototypes have joined: before, it is another loss
-        best, stale = (history[-1].loss, 0) if history[-1].loss < best else (best, stale + 1)
-        if config.patience is not None and stale >= config.patience:
-            break
-    return encoder, history
+            callback(training.history[-1])
+        if (
+            config.patience is not None
+            and _stale(training.history, proto_weight) >= config.patience
+        ):
+            return
+
+
+def _stale(history: Sequence[Epoch], proto_weight: float) -> int:
+    """Epochs since the loss was lowest, counted from where prototypes have joined.
+
+    Before, it is another loss.
+    """
+    losses = [e.loss for e in history if proto_weight == 0 or e.proto_loss is not None]
+    return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
 
 def make_encoder(num_features: int, config: BRGCLConfig, generator: torch.Generator) -> Encoder:

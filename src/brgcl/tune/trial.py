@@ -1,7 +1,7 @@
 """One trial: a training with one setting, and its score."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor
 from brgcl.config import BRGCLConfig
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.train import Epoch, make_encoder, train
+from brgcl.method.train import Epoch, Training, begin_training, continue_training
 from brgcl.tune.criteria import Score, agreement, stability
 
 Point = tuple[float, float]  # xi, gamma0
@@ -30,7 +30,7 @@ class Cell:
         num_prototypes: Prototypes in the last epoch; None where pruned.
         capped: Whether their number stands at the cap.
         pruned: Whether training was stopped early, because the score was below the median.
-        seconds: Time it took.
+        seconds: Time it took after the warm-up, which all settings share.
     """
 
     xi: float
@@ -58,11 +58,13 @@ class Task:
         graph: The graph; it carries no labels.
         labels: Training labels, -1 = none, `(N,)`; None where stability is the criterion.
         config: Settings of the method.
+        warm: The training at the end of its warm-up, once it is there.
     """
 
     graph: Graph
     labels: Tensor | None
     config: BRGCLConfig
+    warm: list[Training] = field(default_factory=list)
 
     def score(self, encoder: Encoder, config: BRGCLConfig, *, quick: bool = False) -> Score:
         """Score an encoder; `quick` is good enough to prune by."""
@@ -80,7 +82,7 @@ class Trained:
         score: What it scored; None where it was pruned.
         checks: Epoch -> score on the way.
         num_prototypes: Prototypes in the last epoch; None where it was pruned.
-        seconds: Time it took.
+        seconds: Time it took after the warm-up.
     """
 
     score: Score | None
@@ -104,26 +106,37 @@ def train_and_score(
         after_epoch: Called after each epoch.
         hopeless: Called with epoch and score at each of `check_epochs`; True ends the trial.
     """
-    start = monotonic()
     config = task.config.replace(xi=point[0], gamma0=point[1])
-    generator = torch.Generator().manual_seed(config.seed)
-    encoder = make_encoder(task.graph.x.shape[1], config, generator)
+    training = warmed_up(task, after_epoch)
+    start = monotonic()
     moments, checks = check_epochs(config), {}
 
     def watch(epoch: Epoch) -> None:
         after_epoch(epoch)
         if epoch.epoch in moments:
-            checks[epoch.epoch] = task.score(encoder, config, quick=True).mean
+            checks[epoch.epoch] = task.score(training.encoder, config, quick=True).mean
             if hopeless(epoch.epoch, checks[epoch.epoch]):
                 raise _Pruned
 
     try:
-        _, history = train(task.graph, config, generator, watch, encoder)
+        continue_training(training, task.graph, config, watch)
     except _Pruned:
         return Trained(None, checks, None, monotonic() - start)
-    encoder.requires_grad_(False)
-    score = task.score(encoder, config)
-    return Trained(score, checks, history[-1].num_prototypes, monotonic() - start)
+    training.encoder.requires_grad_(False)
+    score = task.score(training.encoder, config)
+    return Trained(score, checks, training.history[-1].num_prototypes, monotonic() - start)
+
+
+def warmed_up(task: Task, after_epoch: Callable[[Epoch], None]) -> Training:
+    """Train up to the end of the warm-up, which is the same for all settings: once for a task."""
+    if not task.warm:
+        config = task.config
+        generator = torch.Generator().manual_seed(config.seed)
+        training = begin_training(task.graph, config, generator)
+        if config.warmup_epochs:
+            continue_training(training, task.graph, config, after_epoch, config.warmup_epochs)
+        task.warm.append(training)
+    return task.warm[0].copy()
 
 
 def make_cell(point: Point, found: Trained, default: Score, config: BRGCLConfig) -> Cell:
