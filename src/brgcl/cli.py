@@ -26,7 +26,7 @@ from brgcl.benchmark.speed_page import check_picture
 from brgcl.benchmark.tuning import NOT_COMPARED, tune_and_compare
 from brgcl.console import finish, print_json, say, show_table, stderr, stdout
 from brgcl.data import dataset_status
-from brgcl.errors import BrgclError
+from brgcl.errors import BrgclError, InputError
 from brgcl.options import open_graph, parse_duration, parse_noises, parse_trials, resolve_config
 from brgcl.progress import progress_bar
 from brgcl.report import write_report
@@ -115,16 +115,25 @@ def embed(
         "run"
     ),
     overwrite: options.Overwrite = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="File from which a training that was stopped goes on.", rich_help_panel=options.OUT
+        ),
+    ] = None,
     json_: options.Json = False,
 ) -> None:
     """Learn representations of the nodes and write them with the nodes' own ids."""
     claim_folder(out, overwrite=overwrite)
     chosen = resolve_config(method, preset, config, settings, graph)
+    if checkpoint is not None and not METHODS[method].resumable:
+        can = ", ".join(name for name, entry in METHODS.items() if entry.resumable)
+        raise InputError(f"{method} cannot go on from a checkpoint; {can} can")
     noise = parse_noises(None, attribute_noise, edge_noise)
     data = open_graph(graph, edges, features, labels, root, seed)
     trial = draw_trial(data, noise=noise, protocol="no-val", seed=seed)
     with progress_bar(method) as report:
-        fitted = fit_method(trial, method, chosen, seed, report)
+        fitted = fit_method(trial, method, chosen, seed, report, checkpoint)
     metrics: dict[str, Any] = {
         "method": method,
         "dataset": data.name,

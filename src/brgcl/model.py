@@ -16,7 +16,9 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.checkpoint import load_training, saving
 from brgcl.config import BRGCLConfig, check_names
+from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
 from brgcl.machine import keep_freed_memory
@@ -24,7 +26,14 @@ from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph, adjacency_from_edges
-from brgcl.method.train import Epoch, find_prototypes, make_encoder, num_negatives, train
+from brgcl.method.train import (
+    Epoch,
+    begin_training,
+    continue_training,
+    find_prototypes,
+    make_encoder,
+    num_negatives,
+)
 from brgcl.progress import describe, progress_bar
 from brgcl.storage import replacing, write_json
 from brgcl.tasks.cluster import Clusters, kmeans
@@ -86,6 +95,7 @@ class BRGCL:
         *,
         progress: bool = False,
         callback: Callable[[Epoch], None] | None = None,
+        checkpoint: str | Path | None = None,
     ) -> "BRGCL":
         """Learn from a graph; labels in `data`, if there are any, are not read.
 
@@ -94,9 +104,16 @@ class BRGCL:
             y: Ignored, there for scikit-learn's sake.
             progress: Show a progress bar on stderr.
             callback: Called with an `Epoch` after each epoch.
+            checkpoint: A file that keeps where training stands, every five seconds or every
+                epoch, whichever is longer. If it is there, training goes on from it and ends as
+                if it had never stopped; at the end it is removed.
 
         Returns:
             The fitted estimator itself.
+
+        Raises:
+            InputError: The graph is wrong, or the checkpoint is of another graph or of other
+                settings.
         """
         keep_freed_memory()
         config = self.config_ = self.config
@@ -105,18 +122,27 @@ class BRGCL:
         self.preparation_ = learn_preparation(data.x, kind)
         graph = self._graph(data)
         _tell_negatives(config, graph.x.shape[0])
-        generator = torch.Generator().manual_seed(config.seed)
+        training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
+        file = None if checkpoint is None else Path(checkpoint)
+        save = None
+        if file is not None:
+            name = fingerprint(data, None, config.to_dict())
+            load_training(file, training, name)
+            save = saving(file, training, name)
         shown = progress_bar("training") if progress else contextlib.nullcontext()
         with shown as report:
 
             def after_epoch(epoch: Epoch) -> None:
+                if save is not None:
+                    save(epoch)
                 if report is not None:
                     report(epoch.epoch, config.epochs, describe(epoch))
                 if callback is not None:
                     callback(epoch)
 
             with _products(config.products):
-                self.encoder_, self.history_ = train(graph, config, generator, after_epoch)
+                continue_training(training, graph, config, after_epoch)
+        self.encoder_, self.history_ = training.encoder, training.history
         self.encoder_.requires_grad_(False)
         h = self._encode(graph)
         gamma = threshold(len(self.history_), config.epochs, config.gamma0)
@@ -128,6 +154,8 @@ class BRGCL:
         self.num_prototypes_capped_ = found.clusters.capped
         self.confidence_ = found.confidence.cpu()
         self.confident_ = found.confident.cpu()
+        if file is not None:
+            file.unlink(missing_ok=True)
         return self
 
     def transform(self, data: Data) -> Tensor:

@@ -111,9 +111,9 @@ def trainings(monkeypatch):
     counted = []
     fit = runner.fit_method
 
-    def counting(trial, method, config, seed, report=None):
+    def counting(trial, method, config, seed, **more):
         counted.append((method, seed))
-        return fit(trial, method, config, seed, report)
+        return fit(trial, method, config, seed, **more)
 
     monkeypatch.setattr(runner, "fit_method", counting)
     return counted
@@ -167,10 +167,10 @@ def test_other_versions_have_another_file(place, monkeypatch):
 def test_a_failing_cell_is_recorded_and_the_rest_goes_on(place, monkeypatch):
     fit = runner.fit_method
 
-    def broken(trial, method, config, seed, report=None):
+    def broken(trial, method, config, seed, **more):
         if method == "gcn":
             raise RuntimeError("out of luck")
-        return fit(trial, method, config, seed, report)
+        return fit(trial, method, config, seed, **more)
 
     monkeypatch.setattr(runner, "fit_method", broken)
     wanted = [cell("gcn"), cell(), cell("gcn", noise="pair", level=0.2)]

@@ -42,6 +42,7 @@ METHODS: dict[str, Method] = {
         uses_labels=False,
         oracle="",
         cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
+        resumable=True,
     ),
     "brgcl-paper": Method(
         fit=brgcl.fit,
@@ -51,6 +52,7 @@ METHODS: dict[str, Method] = {
         uses_labels=False,
         oracle="",
         cost="time O(N² D); memory O(E + N D)",
+        resumable=True,
         presets={
             name or "default": BRGCLConfig.preset("paper-literal", dataset=name).to_dict()
             for name in (None, *PAPER_TABLE)

@@ -1,5 +1,7 @@
 """BRGCL as one of the methods: the estimator behind the common contract."""
 
+from pathlib import Path
+
 import torch
 from torch_geometric.data import Data
 
@@ -15,6 +17,7 @@ def fit(
     config: BRGCLConfig,
     generator: torch.Generator,
     report: Reporter | None = None,
+    checkpoint: Path | None = None,
 ) -> Fitted:
     """Train BRGCL on attributes and edges; `labels` are not read."""
     seed = int(torch.randint(2**31 - 1, (), generator=generator))
@@ -22,5 +25,5 @@ def fit(
     callback = None
     if report is not None:
         callback = lambda epoch: report(epoch.epoch, config.epochs, describe(epoch))  # noqa: E731
-    model.fit(graph, callback=callback)
+    model.fit(graph, callback=callback, checkpoint=checkpoint)
     return Fitted(model.representations_, model=model)

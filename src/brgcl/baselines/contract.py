@@ -68,6 +68,8 @@ class Method:
         uses_labels: Whether training reads labels.
         oracle: What it must be told that users do not know; empty for most.
         cost: How time and memory grow.
+        resumable: Whether `fit` takes a file `checkpoint`, from which a training that was stopped
+            goes on.
         presets: Settings that differ from those of `Config`, by data set; those under "default"
             hold for every graph.
     """
@@ -79,6 +81,7 @@ class Method:
     uses_labels: bool
     oracle: str
     cost: str
+    resumable: bool = False
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def config(self, dataset: str | None = None, **changes: Any) -> Any:

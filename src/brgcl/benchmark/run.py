@@ -4,6 +4,7 @@ import dataclasses
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
@@ -66,14 +67,30 @@ class Clustered:
 
 
 def fit_method(
-    trial: Trial, method: str, config: Any, seed: int, report: Reporter | None = None
+    trial: Trial,
+    method: str,
+    config: Any,
+    seed: int,
+    report: Reporter | None = None,
+    checkpoint: Path | None = None,
 ) -> Fitted:
-    """Train a method on what a trial lets it see."""
+    """Train a method on what a trial lets it see.
+
+    Args:
+        trial: The noisy graph.
+        method: A name from `METHODS`.
+        config: Settings of the method.
+        seed: Seed of the training.
+        report: Called as training goes on.
+        checkpoint: A file from which a training that was stopped goes on, if the method can.
+    """
     if method not in METHODS:
         raise unknown_name("method", method, METHODS, hint="brgcl methods lists all")
     entry = METHODS[method]
     labels = trial.labels if entry.uses_labels else None
-    return entry.fit(trial.graph, labels, config, generator_for(seed, "training"), report)
+    resumed: dict[str, Any] = {"checkpoint": checkpoint} if entry.resumable else {}
+    generator = generator_for(seed, "training")
+    return entry.fit(trial.graph, labels, config, generator, report, **resumed)
 
 
 def classify_trial(

@@ -290,7 +290,8 @@ def learn(training: Experiment, place: Place) -> tuple[Learned, bool]:
     found = load_learned(path)
     if found is not None:
         return found, True
-    learned = _train(training, _draw(training, place))[1]
+    stands = path.with_suffix(".training")  # a kill costs at most the epoch
+    learned = _train(training, _draw(training, place), stands)[1]
     save_learned(path, learned)
     return learned, False
 
@@ -330,10 +331,12 @@ def run_cell(
     )
 
 
-def _train(cell: Experiment, trial: Trial) -> tuple[Fitted, Learned]:
+def _train(
+    cell: Experiment, trial: Trial, checkpoint: Path | None = None
+) -> tuple[Fitted, Learned]:
     forget_peak_memory()
     start = time.process_time()
-    fitted = fit_method(trial, cell.method, cell.config, cell.seed)
+    fitted = fit_method(trial, cell.method, cell.config, cell.seed, checkpoint=checkpoint)
     facts = {"seconds": time.process_time() - start, "peak_mb": peak_memory()}
     return fitted, learned_from(fitted, facts)
 

@@ -125,6 +125,9 @@ def continue_training(
     encoder, optimizer, generator = training.encoder, training.optimizer, training.generator
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
     for t in range(len(training.history) + 1, (until or config.epochs) + 1):
+        stale = _stale(training.history, proto_weight)
+        if config.patience is not None and stale >= config.patience:
+            return
         start = time.perf_counter()
         gamma = threshold(t, config.epochs, config.gamma0)
         optimizer.zero_grad(set_to_none=True)
@@ -158,11 +161,6 @@ def continue_training(
         )
         if callback is not None:
             callback(training.history[-1])
-        if (
-            config.patience is not None
-            and _stale(training.history, proto_weight) >= config.patience
-        ):
-            return
 
 
 def _stale(history: Sequence[Epoch], proto_weight: float) -> int:

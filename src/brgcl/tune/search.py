@@ -12,13 +12,14 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.config import BRGCLConfig
+from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, unknown_name
 from brgcl.machine import keep_freed_memory
 from brgcl.method.train import Epoch, resolve_proto_weight
 from brgcl.tasks.checks import check_labels
 from brgcl.tune.criteria import CRITERIA, Criterion, Score, prepare
-from brgcl.tune.study import fingerprint, import_optuna, open_study, quiet_optuna
+from brgcl.tune.study import import_optuna, open_study, quiet_optuna
 from brgcl.tune.trial import Cell, Point, Task, Trained, make_cell, train_and_score
 
 if TYPE_CHECKING:

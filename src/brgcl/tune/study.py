@@ -5,15 +5,10 @@ of many graphs; a study is found by a digest of all that its scores depend on.
 """
 
 import contextlib
-import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import torch
-from torch import Tensor
-from torch_geometric.data import Data
 
 from brgcl.errors import InputError
 
@@ -99,23 +94,3 @@ def _mend(file: Path) -> None:
     if whole < len(content):
         with file.open("r+b") as journal:
             journal.truncate(whole)
-
-
-def fingerprint(graph: Data, labels: Tensor | None, settings: dict[str, Any]) -> str:
-    """Digest of all that scores depend on: attributes, edges, labels, settings.
-
-    Example:
-        >>> graph = Data(x=torch.eye(2), edge_index=torch.tensor([[0, 1], [1, 0]]))
-        >>> fingerprint(graph, None, {"seed": 0}) == fingerprint(graph, None, {"seed": 1})
-        False
-    """
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    x = graph.x
-    parts = [x]
-    if x.layout == torch.sparse_csr:
-        parts = [x.crow_indices(), x.col_indices(), x.values()]
-    for part in (*parts, graph.edge_index, graph.get("edge_weight"), labels):
-        if part is not None:
-            digest.update(str(tuple(part.shape)).encode())
-            digest.update(part.detach().cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]

@@ -1,0 +1,132 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import torch
+
+from brgcl import BRGCL, checkpoint, make_graph
+from brgcl.cli import app
+from brgcl.errors import InputError
+
+TINY = {"epochs": 8, "warmup_epochs": 3, "hidden": 16, "dim": 8, "seed": 3}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_graph(150, num_classes=3, num_features=40)
+
+
+@pytest.fixture
+def each_epoch(monkeypatch):
+    monkeypatch.setattr(checkpoint, "SECONDS", 0.0)
+
+
+class StopError(Exception):
+    pass
+
+
+def stop_at(epoch):
+    def callback(found):
+        if found.epoch == epoch:
+            raise StopError
+
+    return callback
+
+
+@pytest.mark.parametrize("epoch", [1, 3, 4, 8])
+def test_a_training_that_was_stopped_ends_as_if_it_had_not(data, tmp_path, each_epoch, epoch):
+    file = tmp_path / "new" / "training"
+    with pytest.raises(StopError):
+        BRGCL(**TINY).fit(data, checkpoint=file, callback=stop_at(epoch))
+    seen = []
+    resumed = BRGCL(**TINY).fit(data, checkpoint=file, callback=lambda e: seen.append(e.epoch))
+    whole = BRGCL(**TINY).fit(data)
+    assert seen == list(range(epoch + 1, 9))
+    assert torch.equal(resumed.representations_, whole.representations_)
+    assert torch.equal(resumed.prototypes_, whole.prototypes_)
+    assert [e.loss for e in resumed.history_] == [e.loss for e in whole.history_]
+    assert not file.exists()
+
+
+def test_patience_that_had_ended_stays_ended(data, tmp_path, each_epoch):
+    settings = {**TINY, "epochs": 60, "lr": 0.2, "patience": 2}
+    whole = BRGCL(**settings).fit(data)
+    last = len(whole.history_)
+    assert last < 60
+    file = tmp_path / "training"
+    with pytest.raises(StopError):
+        BRGCL(**settings).fit(data, checkpoint=file, callback=stop_at(last))
+    resumed = BRGCL(**settings).fit(data, checkpoint=file)
+    assert len(resumed.history_) == last
+
+
+def test_short_epochs_are_not_each_written(data, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(checkpoint, "save_training", lambda *arguments: written.append(arguments))
+    BRGCL(**TINY).fit(data, checkpoint=tmp_path / "training")
+    assert written == []
+
+
+@pytest.mark.parametrize("change", ["settings", "graph"])
+def test_the_training_of_something_else_is_refused(data, tmp_path, each_epoch, change):
+    file = tmp_path / "training"
+    with pytest.raises(StopError):
+        BRGCL(**TINY).fit(data, checkpoint=file, callback=stop_at(2))
+    before = file.read_bytes()
+    other = make_graph(150, num_classes=3, num_features=40, seed=5) if change == "graph" else data
+    settings = {**TINY, "xi": 0.3} if change == "settings" else TINY
+    with pytest.raises(InputError, match="another graph or of other settings"):
+        BRGCL(**settings).fit(other, checkpoint=file)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("keep", [0, 100, -3])
+def test_a_damaged_file_is_refused(data, tmp_path, each_epoch, keep):
+    file = tmp_path / "training"
+    with pytest.raises(StopError):
+        BRGCL(**TINY).fit(data, checkpoint=file, callback=stop_at(2))
+    file.write_bytes(file.read_bytes()[:keep])
+    with pytest.raises(InputError, match="is damaged"):
+        BRGCL(**TINY).fit(data, checkpoint=file)
+
+
+def test_methods_that_cannot_go_on_say_so(tmp_path):
+    with pytest.raises(InputError, match="gae cannot go on from a checkpoint; brgcl"):
+        app(
+            ["embed", "demo", "--method", "gae", "--checkpoint", str(tmp_path / "a"),
+             "--out", str(tmp_path / "run")],
+            standalone_mode=False,
+        )  # fmt: skip
+
+
+KILLED = """
+import sys
+from brgcl import BRGCL, checkpoint, make_graph
+checkpoint.SECONDS = 0.0
+data = make_graph(150, num_classes=3, num_features=40)
+BRGCL(epochs=100000, warmup_epochs=3, hidden=16, dim=8, seed=3).fit(data, checkpoint=sys.argv[1])
+"""
+
+
+def test_kill_leaves_a_whole_file(data, tmp_path):
+    file = tmp_path / "training"
+    command = [sys.executable, "-W", "ignore", "-c", KILLED, str(file)]
+    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    while not file.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    seen = []
+
+    def stop(epoch):
+        seen.append(epoch.epoch)
+        raise StopError
+
+    with pytest.raises(StopError):
+        BRGCL(**{**TINY, "epochs": 100000}).fit(data, checkpoint=file, callback=stop)
+    assert seen[0] >= 2
