@@ -61,6 +61,20 @@ def test_a_record_of_other_defaults_does_not_count(tmp_path):
     assert {r.experiment.seed for r in read_records(path).values()} == {0}
 
 
+@pytest.mark.parametrize(
+    ("was", "now"),
+    [('"method":"gcn"', '"method":"gone"'), ('"settings":{}', '"settings":{"gone":1}')],
+)
+def test_a_record_of_something_that_is_no_more_does_not_count(tmp_path, was, now):
+    path = tmp_path / "records.jsonl"
+    append_record(path, record(0))
+    append_record(path, record(1))
+    first, second = path.read_text().splitlines()
+    assert was in second
+    path.write_text(f"{first}\n{second.replace(was, now)}\n")
+    assert {r.experiment.seed for r in read_records(path).values()} == {0}
+
+
 def test_a_reader_reads_what_was_added_and_notices_another_file(tmp_path):
     path = tmp_path / "records.jsonl"
     reader = Reader(path)

@@ -71,7 +71,10 @@ class Record:
 
         A setting that did not exist then does not count: it is added so that nothing changes.
         """
-        now = dataclasses.asdict(self.experiment.config)
+        try:
+            now = dataclasses.asdict(self.experiment.config)
+        except (InputError, TypeError):  # a setting that is no more
+            return False
         return all(
             now[name] == value
             for name, value in self.config.items()
@@ -100,6 +103,8 @@ class Reader:
             self._lines += 1
             try:
                 record = Record.from_json(line)
+            except InputError:  # of a method, noise or graph that is no more
+                continue
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise InputError(
                     f"line {self._lines} of '{self.path}' is not a record: {error}; remove the line"
