@@ -11,9 +11,10 @@ from brgcl.benchmark.draws import write_draws
 from brgcl.benchmark.forms import FORMATS, to_csv, to_draws, to_html, to_latex, to_markdown, to_text
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import put_summary, results_page
+from brgcl.benchmark.plan import plan
 from brgcl.benchmark.plots import draw_all, plot_suite
 from brgcl.benchmark.records import read_records
-from brgcl.benchmark.runner import BACKENDS, Place, plan, run
+from brgcl.benchmark.runner import BACKENDS, Place, run
 from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
 from brgcl.benchmark.speed_page import (
     COLUMNS,

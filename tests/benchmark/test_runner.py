@@ -12,10 +12,11 @@ from brgcl.baselines import METHODS, Fitted
 from brgcl.benchmark import runner
 from brgcl.benchmark.cache import Learned, load_learned, save_learned
 from brgcl.benchmark.experiment import Experiment
+from brgcl.benchmark.plan import Job, plan
 from brgcl.benchmark.protocol import draw_trial
 from brgcl.benchmark.records import Record, claim, read_records
 from brgcl.benchmark.run import classify_trial
-from brgcl.benchmark.runner import Job, Place, plan, run, run_job
+from brgcl.benchmark.runner import Place, run, run_job
 from brgcl.benchmark.suite import cells, load_suite
 from brgcl.data import make_graph
 from brgcl.errors import InputError

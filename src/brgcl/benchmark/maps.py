@@ -11,8 +11,9 @@ from torch import Tensor
 from brgcl.benchmark.cache import Learned, cache_file
 from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.looks import PAGE, cell_name, look, new_figure
+from brgcl.benchmark.plan import Costs
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.runner import Costs, Place, learn, library_versions, one_thread
+from brgcl.benchmark.runner import Place, learn, library_versions, one_thread
 from brgcl.benchmark.suite import Suite, cells
 from brgcl.errors import InputError
 from brgcl.report import place_nodes

@@ -9,13 +9,12 @@ import dataclasses
 import platform
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
@@ -26,10 +25,11 @@ from torch_geometric.data import Data
 from brgcl.baselines import METHODS, Fitted
 from brgcl.benchmark.cache import Learned, cache_file, learned_from, load_learned, save_learned
 from brgcl.benchmark.experiment import Experiment
+from brgcl.benchmark.plan import Job, plan
 from brgcl.benchmark.protocol import Trial, draw_trial
 from brgcl.benchmark.records import Reader, Record, append_record, claim
 from brgcl.benchmark.run import classify_fitted, cluster_fitted, fit_method
-from brgcl.data import DATASETS, load_dataset
+from brgcl.data import load_dataset
 from brgcl.errors import InputError, unknown_name
 from brgcl.tasks.classify import NodeClassifier
 
@@ -55,98 +55,6 @@ class Place:
     def cache(self) -> Path:
         """Folder of trainings."""
         return self.records.parent / "cache"
-
-
-@dataclass(frozen=True)
-class Job:
-    """One training and the cells that it serves.
-
-    Attributes:
-        experiments: The cells.
-        seconds: Processor time that it will take, from records of its like; None if unknown.
-    """
-
-    experiments: tuple[Experiment, ...]
-    seconds: float | None
-
-    @property
-    def name(self) -> str:
-        """What the job is claimed by."""
-        return _shared(self.experiments[0]).key
-
-
-def plan(
-    experiments: Iterable[Experiment], records: dict[str, Record], *, retry: bool = False
-) -> list[Job]:
-    """Group the cells that are not done into jobs, the cheapest first.
-
-    Args:
-        experiments: All cells; one that stands there twice is run once.
-        records: What is done, by key.
-        retry: Whether cells that failed are run again.
-    """
-    groups: dict[Experiment, list[Experiment]] = {}
-    for experiment in dict.fromkeys(experiments):
-        done = records.get(experiment.key)
-        if done is None or (retry and done.error):
-            groups.setdefault(_shared(experiment), []).append(experiment)
-    costs = Costs(records.values())
-    jobs = [Job(tuple(cells), costs.of(cells)) for cells in groups.values()]
-    return sorted(jobs, key=lambda job: (_guess(job), job.experiments[0].seed))
-
-
-class Costs:
-    """Estimates of processor time, from what was measured.
-
-    Args:
-        records: What was measured; medians over the same method on the same graph, or on
-            another one, scaled by the number of nodes.
-    """
-
-    def __init__(self, records: Iterable[Record]) -> None:
-        self._training: dict[tuple[str, str, Any], list[float]] = {}
-        self._scoring: dict[tuple[str, str, Any], list[float]] = {}
-        for record in records:
-            if record.error is None:
-                cell = record.experiment
-                for known, what, seconds in (
-                    (self._training, cell.settings, record.training_seconds),
-                    (self._scoring, cell.task, record.scoring_seconds),
-                ):
-                    for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
-                        known.setdefault(key, []).append(seconds)
-
-    def of(self, cells: Sequence[Experiment]) -> float | None:
-        """Seconds for one training and the scores of all cells."""
-        cell = cells[0]
-        training = self._find(self._training, cell, cell.settings)
-        scoring = self._find(self._scoring, cell, cell.task)
-        if training is None or scoring is None:
-            return None
-        return training + len(cells) * scoring
-
-    def _find(
-        self, known: dict[tuple[str, str, Any], list[float]], cell: Experiment, what: Any
-    ) -> float | None:
-        here = DATASETS[cell.dataset].num_nodes
-        for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
-            if key in known:
-                return median(known[key])
-        nearest = min(
-            (name for name in DATASETS if (cell.method, name, "") in known),
-            key=lambda name: abs(DATASETS[name].num_nodes - here),
-            default=None,
-        )
-        if nearest is None:
-            return None
-        return median(known[cell.method, nearest, ""]) * here / DATASETS[nearest].num_nodes
-
-
-def _guess(job: Job) -> float:
-    """Seconds to sort by; a method that was never run stands by the size of its graph."""
-    if job.seconds is not None:
-        return job.seconds
-    return DATASETS[job.experiments[0].dataset].num_nodes / 100
 
 
 def run(
@@ -387,11 +295,6 @@ def _describe(cell: Experiment, **found: Any) -> Record:
     config = dataclasses.asdict(cell.config)
     config.pop("seed", None)
     return Record(cell, config=config, versions=library_versions(), **found)
-
-
-def _shared(cell: Experiment) -> Experiment:
-    """What all cells of a job have in common."""
-    return cell if METHODS[cell.method].uses_labels else cell.training
 
 
 @lru_cache(maxsize=1)

@@ -13,8 +13,8 @@ from statistics import mean, stdev
 from scipy.stats import t as student
 
 from brgcl.benchmark.experiment import Experiment
+from brgcl.benchmark.plan import Costs, plan
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.runner import Costs, plan
 from brgcl.benchmark.suite import Suite, cells, row_note
 from brgcl.errors import unknown_name
 

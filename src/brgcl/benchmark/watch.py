@@ -9,8 +9,8 @@ from statistics import mean
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from brgcl.benchmark.plan import Job
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.runner import Job
 
 
 @contextmanager
