@@ -43,7 +43,7 @@ def test_the_page_says_how_much_was_run_and_where_figures_come_from(records):
     assert re.search(r"108 of [\d,]+ cells", page)  # 27 cells, four draws; level 0 counts once
     assert "brgcl bench table symmetric --datasets cora --format draws" in page
     assert "brgcl bench run symmetric --datasets ogbn-arxiv" in page
-    assert "needs the download" in page
+    assert page.count("Every cell needs the download") > 5
     assert "not run" in page
 
 

@@ -33,7 +33,8 @@ def to_text(sheet: Sheet) -> str:
             padded = (text.ljust(width) for text, width in zip(texts, widths, strict=True))
             written.append("  ".join(padded).rstrip())
     written.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join([sheet.title, "", *written, "", *sheet.notes]).rstrip() + "\n"
+    notes = [*sheet.caption, *sheet.notes]
+    return "\n".join([sheet.title, "", *written, "", *notes]).rstrip() + "\n"
 
 
 def _star(line: Line) -> str:
@@ -46,7 +47,7 @@ def to_markdown(sheet: Sheet) -> str:
     for name, cells in sheet.rows:
         texts = ["<br>".join(f"**{x.text}**" if x.bold else x.text for x in cell) for cell in cells]
         written.append(f"| {' | '.join([name, *texts])} |")
-    notes = [f"- {note}" for note in sheet.notes]
+    notes = [f"- {note}" for note in (*sheet.caption, *sheet.notes)]
     return "\n".join([*written, "", *notes]).rstrip() + "\n"
 
 
@@ -59,7 +60,7 @@ def to_latex(sheet: Sheet) -> str:
             lines = [rf"\textbf{{{_tex(x.text)}}}" if x.bold else _tex(x.text) for x in cell]
             texts.append(r"\makecell[tl]{" + r" \\ ".join(lines) + "}" if lines else "")
         written.append(" & ".join([_tex(name), *texts]) + r" \\")
-    caption = _tex(" ".join([f"{sheet.title}.", *sheet.notes]))
+    caption = _tex(" ".join([f"{sheet.title}.", *sheet.caption, *sheet.notes]))
     return "\n".join(
         [r"\begin{table}", rf"\caption{{{caption}}}",
          rf"\begin{{tabular}}{{{'l' * len(sheet.columns)}}}", r"\hline", *written, r"\hline",
@@ -81,7 +82,7 @@ def to_html(sheet: Sheet) -> str:
             lines = [f"<b>{escape(x.text)}</b>" if x.bold else escape(x.text) for x in cell]
             texts.append(f"<td>{'<br>'.join(lines)}</td>")
         written.append(f"<tr><th>{escape(name)}</th>{''.join(texts)}</tr>")
-    notes = [f"<p>{escape(note)}</p>" for note in sheet.notes]
+    notes = [f"<p>{escape(note)}</p>" for note in (*sheet.caption, *sheet.notes)]
     return "\n".join([*written, "</table>", *notes]) + "\n"
 
 

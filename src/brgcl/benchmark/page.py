@@ -1,6 +1,7 @@
 """Records -> docs/results.md: every table and figure, and what can be concluded from them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from brgcl.benchmark.forms import to_markdown
@@ -36,7 +37,13 @@ def results_page(
         pictures: Picture of an experiment, as an address relative to the page.
     """
     suites = [load_suite(name) for name in ORDER]
-    parts = [HEAD, conclusions.strip(), _compared(suites, records), _filled(suites, records)]
+    parts = [
+        HEAD,
+        LEGEND,
+        conclusions.strip(),
+        _compared(suites, records),
+        _filled(suites, records),
+    ]
     for suite in suites:
         parts.append(_section(suite, records, pictures.get(suite.name)))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -99,12 +106,23 @@ def _section(suite: Suite, records: Mapping[str, Record], picture: str | None) -
     lines = [f"## {suite.title}", f"`{suite.name}`: {suite.source}."]
     if suite.kind != "grid":
         return "\n\n".join([*lines, to_markdown(facts(suite)), _commands(suite.name, None)])
-    lines.append(LEGEND.format(reference=suite.reference))
+    if suite.reference != "brgcl":
+        lines.append(f"Δ is the difference to {suite.reference}.")
     if picture is not None:
         lines.append(f"![{suite.title}]({picture})")
+    lines += [f"- {note}" for note in suite.notes]
+    used = {record.experiment.dataset for record in records.values()}
     for dataset in suite.datasets:
         (sheet,) = sheets(suite, records, datasets=[dataset])
-        lines += [f"### {sheet.title}", to_markdown(sheet), _commands(suite.name, dataset)]
+        lines.append(f"### {sheet.title}")
+        if dataset in used:
+            table = to_markdown(replace(sheet, caption=()))  # said once, above
+            lines += [table, _commands(suite.name, dataset)]
+        else:
+            fill = f"brgcl bench run {suite.name} --datasets {dataset}"
+            lines.append(
+                f"Every cell needs the download: `{fill}` fetches the graph and fills them."
+            )
     return "\n\n".join(line.strip() for line in lines)
 
 

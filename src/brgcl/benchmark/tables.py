@@ -24,10 +24,10 @@ METRICS = {
     "confident_share": "confident nodes",
 }
 LEGEND = (
-    "Each cell: our mean ± standard deviation over draws (number of draws), in per cent; the "
-    "paper's value and our difference to it; Δ, the difference to {reference} over the same draws "
-    "with its 95 % interval. Bold: the best mean of a column and those tied with it (the interval "
-    "holds 0 and the difference is below one point). With fewer than 10 draws that is no claim."
+    "Each cell has our mean ± standard deviation over draws (number of draws), in per cent; the "
+    "paper's value and our difference to it; Δ, the difference to brgcl over the same draws with "
+    "its 95 % interval. Bold: the best mean of a column and those tied with it (the interval holds "
+    "0 and the difference is below one point). With fewer than 10 draws that is no claim."
 )
 
 
@@ -47,13 +47,15 @@ class Sheet:
         title: Its heading.
         columns: Heads of the columns; the first is that of the row names.
         rows: Name and cells, each a list of lines.
-        notes: Sentences below it.
+        caption: What must be known of the whole table.
+        notes: What must be known of its rows.
     """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[tuple[str, Sequence[Sequence[Line]]]]
-    notes: Sequence[str]
+    caption: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def sheets(
@@ -101,8 +103,9 @@ def _sheet(
     several = len(suite.metrics) > 1
     heads = [_head(noise, level, metric, several) for noise, level, metric in columns]
     scored = "" if split == "test" else ", validation nodes"
-    notes = [*suite.notes, *footnotes(suite, dataset, names)]
-    return Sheet(f"{suite.title}: {dataset}{scored}", ["method", *heads], rows, notes)
+    notes = footnotes(suite, dataset, names)
+    title = f"{suite.title}: {dataset}{scored}"
+    return Sheet(title, ["method", *heads], rows, suite.notes, notes)
 
 
 def _head(noise: str, level: float, metric: str, several: bool) -> str:
