@@ -82,6 +82,8 @@ def run(
     """
     if backend not in BACKENDS:
         raise unknown_name("backend", backend, BACKENDS)
+    root = None if place.root is None else place.root.absolute()
+    place = Place(place.records.absolute(), root)  # workers may stand in another folder
     reader = Reader(place.records)
     started = {job.name for job in plan(experiments, reader.read(), retry=retry)}
     first = True
@@ -116,31 +118,48 @@ def _spread(
     if workers == 1 and backend == "local":
         for job in jobs:
             yield run_job(job, place, deadline, retry)
-        return
-    with _cluster(backend):
-        pool = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)
-        yield from pool(delayed(run_job)(job, place, deadline, retry) for job in jobs)
+    elif backend == "ray":
+        yield from _spread_by_ray(jobs, place, workers, deadline, retry)
+    else:
+        with _dask() if backend == "dask" else nullcontext():
+            pool = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)
+            yield from pool(delayed(run_job)(job, place, deadline, retry) for job in jobs)
 
 
-def _cluster(backend: str) -> AbstractContextManager[Any]:
-    """Join the cluster that the environment names, or start one on this machine."""
-    if backend == "local":
-        return nullcontext()
+def _spread_by_ray(
+    jobs: list[Job], place: Place, workers: int, deadline: float | None, retry: bool
+) -> Iterator[list[Record]]:
+    """Hand jobs to the Ray cluster that `RAY_ADDRESS` names, or to one on this machine.
+
+    Ray's own backend for joblib gives nothing back before all is done.
+    """
     try:
-        if backend == "ray":
-            from ray.util.joblib import register_ray
-
-            register_ray()
-        else:
-            from dask.distributed import Client, default_client
-
-            try:
-                default_client()
-            except ValueError:
-                Client()
+        import ray
     except ImportError as error:
-        raise InputError(f"{backend} is not installed; pip install 'brgcl[cluster]'") from error
-    found: AbstractContextManager[Any] = parallel_config(backend=backend)
+        raise InputError("Ray is not installed; pip install 'brgcl[cluster]'") from error
+    if not ray.is_initialized():
+        ray.init(include_dashboard=False, log_to_driver=False)
+    remote = ray.remote(num_cpus=1)(run_job)
+    waiting = list(reversed(jobs))
+    running: list[Any] = []
+    while waiting or running:
+        while waiting and len(running) < workers:
+            running.append(remote.remote(waiting.pop(), place, deadline, retry))
+        done, running = ray.wait(running)
+        yield from ray.get(done)
+
+
+def _dask() -> AbstractContextManager[Any]:
+    """Use the Dask client that there is, or start one on this machine."""
+    try:
+        from dask.distributed import Client, default_client
+    except ImportError as error:
+        raise InputError("Dask is not installed; pip install 'brgcl[cluster]'") from error
+    try:
+        default_client()
+    except ValueError:
+        Client()
+    found: AbstractContextManager[Any] = parallel_config(backend="dask")
     return found
 
 
