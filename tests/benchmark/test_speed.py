@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from brgcl import cli
+from brgcl import bench, cli
 from brgcl.benchmark import speed
 from brgcl.benchmark.kernels import Sizes, epoch_kernels, sizes_of, time_kernels
 from brgcl.benchmark.reference import dense_node_loss
@@ -88,7 +88,7 @@ def test_the_dense_reference_is_the_same_loss(objective):
 def test_a_case_is_measured_and_printed_as_json(monkeypatch, capsys):
     monkeypatch.setattr(speed, "GENERATED", {"20k": 300})
     monkeypatch.setattr(speed, "peak_memory", lambda *case: 123.0)
-    monkeypatch.setattr(cli, "empty_memory", lambda: 100.0)
+    monkeypatch.setattr(bench, "empty_memory", lambda: 100.0)
     monkeypatch.setattr(
         speed, "_in_fresh_process", lambda function, *arguments, usual: 0.5 if usual else None
     )
