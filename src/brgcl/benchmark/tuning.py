@@ -125,7 +125,7 @@ def tune_and_compare(
         config: Settings; their xi and gamma0 are the default to beat.
         seed: Seed of the draw to tune on.
         draws: Number of fresh draws; 0 compares nothing.
-        budget: Seconds after which all is over. Up to half of them is kept for the comparison,
+        budget: Seconds after which all is over. Up to three quarters are kept for the comparison,
             by the time that one fresh draw takes; what does not fit is left out.
         report: Called as it goes on.
         search: Further arguments of `tune`.
@@ -143,7 +143,7 @@ def tune_and_compare(
         start = monotonic()
         known[fresh[0]] = _measure(draw, fresh[0], config, clock)
         one = HASTE * (monotonic() - start)
-        room = (deadline - monotonic()) / 2
+        room = 0.75 * (deadline - monotonic())
         fitting = 0 if known[fresh[0]] is None else min(draws, int((room / one + 1) / 2))
         reserve = max(0, 2 * fitting - 1) * one
     tuning = tune(
