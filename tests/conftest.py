@@ -5,6 +5,8 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import torch
@@ -42,13 +44,25 @@ def real_data() -> Callable[[str], Data]:
 
     def load(name: str) -> Data:
         if not available(name):
-            reason = f"the files of {name} {ABSENT}"
-            if os.environ.get("BRGCL_REQUIRE_DATA") == "1":
-                pytest.fail(reason, pytrace=False)
-            pytest.skip(reason)
+            skip_or_fail(f"the files of {name} {ABSENT}")
         return read(name)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def published_numbers() -> Path:
+    """The paper's numbers as one table, kept beside the graphs; skips like `real_data`."""
+    file = Path(os.environ.get("BRGCL_DATA", "")).parent / "paper" / "published.csv"
+    if not file.is_file():
+        skip_or_fail(f"the paper's numbers {ABSENT}")
+    return file
+
+
+def skip_or_fail(reason: str) -> NoReturn:
+    if os.environ.get("BRGCL_REQUIRE_DATA") == "1":
+        pytest.fail(reason, pytrace=False)
+    pytest.skip(reason)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,6 +1,4 @@
 import csv
-import os
-from pathlib import Path
 
 import pytest
 
@@ -123,11 +121,8 @@ def test_a_wrong_file_of_ones_own_is_an_error(tmp_path, text, message):
 
 @pytest.mark.data
 @pytest.mark.parametrize("table", [*TABLES, "clustering"])
-def test_published_values_are_those_of_the_paper(table):
-    file = Path(os.environ.get("BRGCL_DATA", "")).parent / "paper" / "published.csv"
-    if not file.is_file():
-        pytest.skip("the paper's numbers are not on disk")
-    with file.open() as lines:
+def test_published_values_are_those_of_the_paper(table, published_numbers):
+    with published_numbers.open() as lines:
         rows = [row for row in csv.DictReader(lines) if row["table"] == table]
     assert rows
     for row in rows:

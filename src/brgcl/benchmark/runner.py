@@ -85,20 +85,18 @@ def run(
     root = None if place.root is None else place.root.absolute()
     place = Place(place.records.absolute(), root)  # workers may stand in another folder
     reader = Reader(place.records)
-    started = {job.name for job in plan(experiments, reader.read(), retry=retry)}
-    first = True
     while True:
-        jobs = plan(experiments, reader.read(), retry=retry and first)
-        jobs = [job for job in jobs if job.name in started and _fits(job, deadline)]
+        jobs = plan(experiments, reader.read(), retry=retry)
+        jobs = [job for job in jobs if _fits(job, deadline)]
         if not jobs:
             return
         found = 0
-        for records in _spread(jobs, place, workers, backend, deadline, retry and first):
+        for records in _spread(jobs, place, workers, backend, deadline, retry):
             found += len(records)
             for record in records:
                 if watch is not None:
                     watch(record)
-        first = False
+        retry = False  # what fails again has failed
         if not found:
             time.sleep(1)  # another runner is at work on all that is left
 
