@@ -105,6 +105,8 @@ def test_page_and_summary(bench, tmp_path):
         (("run", "grid.toml", "--backend", "spark"), "backend"),
         (("run", "edge", "instance", "--datasets", "demo"), "such cells"),
         (("table", "grid.toml", "--format", "xls"), "format"),
+        (("table", "grid.toml", "--records", "no.jsonl"), "no records in 'no.jsonl' yet"),
+        (("page", "--readme", "no.md"), "no file 'no.md'"),
         (("table", "hyperparameters", "--format", "csv"), "no draws"),
     ],
 )

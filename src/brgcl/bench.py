@@ -161,6 +161,10 @@ def table(
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
     else:
+        if not records.exists():
+            raise InputError(
+                f"there are no records in '{records}'; brgcl bench run {name} makes them"
+            )
         chosen: dict[str, Any] = {
             "datasets": options.parse_names(datasets),
             "rows": options.parse_names(methods),
@@ -204,9 +208,9 @@ def page(
     }
     written = {out: results_page(found, text, drawn)}
     if readme is not None:
-        written[readme] = put_summary(readme.read_text("utf-8"), found)
+        written[readme] = put_summary(read_page(readme), found)
     if methods is not None:
-        written[methods] = put_measured(methods.read_text("utf-8"), found)
+        written[methods] = put_measured(read_page(methods), found)
     for file, content in written.items():
         write_text(file, content)
         say(f"Written: {file}")
@@ -279,6 +283,13 @@ def draws(
             highlight=False,
             soft_wrap=True,
         )
+
+
+def read_page(path: Path) -> str:
+    """Read a page that something is put into."""
+    if not path.is_file():
+        raise InputError(f"there is no file '{path}'")
+    return path.read_text(encoding="utf-8")
 
 
 @bench.command()

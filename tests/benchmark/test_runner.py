@@ -19,7 +19,7 @@ from brgcl.benchmark.run import classify_trial
 from brgcl.benchmark.runner import Place, run, run_job
 from brgcl.benchmark.suite import cells, load_suite
 from brgcl.data import make_graph
-from brgcl.errors import InputError
+from brgcl.errors import DataNotFound, InputError
 from brgcl.tasks.classify import NodeClassifier
 
 SMALL = {"epochs": 2, "hidden": 8, "dim": 8, "warmup_epochs": 1}
@@ -261,6 +261,17 @@ def test_a_cluster_gives_the_same_numbers(tmp_path, grid, backend):
     run(grid, one)
     run(grid, two, workers=2, backend=backend)
     assert scores(one) == scores(two)
+
+
+def test_a_graph_that_cannot_be_had_is_an_error_before_anything_is_run(place, monkeypatch):
+    def nowhere(name, root=None, *, seed=0):
+        raise DataNotFound("not here")
+
+    monkeypatch.setattr(runner, "available", lambda name, root: False)
+    monkeypatch.setattr(runner, "load_dataset", nowhere)
+    with pytest.raises(DataNotFound):
+        run([cell()], place)
+    assert not place.records.exists()
 
 
 def test_an_unknown_backend_is_an_error(place):

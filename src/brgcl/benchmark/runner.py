@@ -29,7 +29,7 @@ from brgcl.benchmark.plan import Job, plan
 from brgcl.benchmark.protocol import Trial, draw_trial
 from brgcl.benchmark.records import Reader, Record, append_record, claim
 from brgcl.benchmark.run import classify_fitted, cluster_fitted, fit_method
-from brgcl.data import load_dataset
+from brgcl.data import available, load_dataset
 from brgcl.errors import InputError, unknown_name
 from brgcl.tasks.classify import NodeClassifier
 
@@ -84,6 +84,9 @@ def run(
         raise unknown_name("backend", backend, BACKENDS)
     root = None if place.root is None else place.root.absolute()
     place = Place(place.records.absolute(), root)  # workers may stand in another folder
+    for dataset in dict.fromkeys(experiment.dataset for experiment in experiments):
+        if not available(dataset, place.root):
+            load_dataset(dataset, place.root)  # fetched now, or an error before anything is run
     reader = Reader(place.records)
     while True:
         jobs = plan(experiments, reader.read(), retry=retry)
