@@ -162,9 +162,7 @@ def table(
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
     else:
         if not records.exists():
-            raise InputError(
-                f"there are no records in '{records}'; brgcl bench run {name} makes them"
-            )
+            raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
         chosen: dict[str, Any] = {
             "datasets": options.parse_names(datasets),
             "rows": options.parse_names(methods),
