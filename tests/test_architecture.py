@@ -33,9 +33,10 @@ ARROWS = {
     "options": PIECES | {"baselines", "benchmark"},
     "console": set(),
     "bench": PIECES | {"baselines", "benchmark", "console", "options"},
+    "tune_command": PIECES | {"benchmark", "console", "options", "tune"},
     "cli": PIECES
     | {"baselines", "bench", "benchmark", "console", "distributed", "options"}
-    | {"report", "review", "runs", "tune"},
+    | {"report", "review", "runs", "tune_command"},
     "__main__": {"cli"},
     "__init__": PIECES,
 }

@@ -5,9 +5,12 @@ from pathlib import Path
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import put_summary, results_page
 from brgcl.benchmark.records import read_records
+from brgcl.benchmark.settings_table import read_searches, settings_of
+from brgcl.config import PRESETS
 
 ROOT = Path(__file__).parent.parent
 RECORDS = read_records(ROOT / "results" / "records.jsonl")
+SEARCHES = read_searches(ROOT / "results" / "tuning")
 
 
 def test_the_page_is_made_from_the_records():
@@ -17,7 +20,7 @@ def test_the_page_is_made_from_the_records():
         for file in sorted((page.parent / "img" / "results").glob("*.svg"))
     }
     conclusions = (ROOT / "results" / "conclusions.md").read_text(encoding="utf-8")
-    wanted = results_page(RECORDS, conclusions, pictures)
+    wanted = results_page(RECORDS, SEARCHES, conclusions, pictures)
     assert page.read_text(encoding="utf-8") == wanted, "make results writes it anew"
 
 
@@ -34,3 +37,7 @@ def test_the_page_of_methods_is_made_from_the_records():
 def test_no_record_is_there_twice():
     lines = (ROOT / "results" / "records.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == len(RECORDS)
+
+
+def test_presets_are_what_tuning_chose():
+    assert PRESETS | {name: settings_of(found) for name, found in SEARCHES.items()} == PRESETS

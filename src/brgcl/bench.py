@@ -10,11 +10,12 @@ from brgcl import options
 from brgcl.benchmark.draws import write_draws
 from brgcl.benchmark.forms import FORMATS, to_csv, to_draws, to_html, to_latex, to_markdown, to_text
 from brgcl.benchmark.method_page import put_measured
-from brgcl.benchmark.page import put_summary, results_page
+from brgcl.benchmark.page import facts, put_summary, results_page
 from brgcl.benchmark.plan import plan
 from brgcl.benchmark.plots import draw_all, plot_suite
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.runner import BACKENDS, Place, run
+from brgcl.benchmark.settings_table import FOLDER, read_searches
 from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
 from brgcl.benchmark.speed_page import (
     COLUMNS,
@@ -27,7 +28,7 @@ from brgcl.benchmark.speed_page import (
 )
 from brgcl.benchmark.statistics import table_entries
 from brgcl.benchmark.suite import cells, cells_of, load_suite, suite_names
-from brgcl.benchmark.tables import facts, sheets
+from brgcl.benchmark.tables import sheets
 from brgcl.benchmark.watch import watching
 from brgcl.console import print_json, say, show_table, stdout
 from brgcl.errors import InputError, unknown_name
@@ -157,7 +158,7 @@ def table(
         raise unknown_name("format", format_, FORMATS)
     suite, found = load_suite(name), read_records(records)
     if suite.kind != "grid":
-        pages = [facts(suite)]
+        pages = [facts(suite, read_searches(records.parent / FOLDER))]
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
     else:
@@ -204,7 +205,7 @@ def page(
     drawn = {
         file.stem: file.relative_to(out.parent).as_posix() for file in sorted(folder.glob("*.svg"))
     }
-    written = {out: results_page(found, text, drawn)}
+    written = {out: results_page(found, read_searches(records.parent / FOLDER), text, drawn)}
     if readme is not None:
         written[readme] = put_summary(read_page(readme), found)
     if methods is not None:

@@ -30,7 +30,7 @@ def records():
 
 
 def test_every_table_is_on_the_page(records):
-    page = results_page(records, "We conclude.", {"symmetric": "img/results/symmetric.svg"})
+    page = results_page(records, {}, "We conclude.", {"symmetric": "img/results/symmetric.svg"})
     assert set(ORDER) == set(suite_names())
     for name in ORDER:
         assert f"## {load_suite(name).title}" in page
@@ -39,7 +39,7 @@ def test_every_table_is_on_the_page(records):
 
 
 def test_the_page_says_how_much_was_run_and_where_figures_come_from(records):
-    page = results_page(records, "", {})
+    page = results_page(records, {}, "", {})
     assert re.search(r"108 of [\d,]+ cells", page)  # 27 cells, four draws; level 0 counts once
     assert "brgcl bench table symmetric --datasets cora --format draws" in page
     assert "brgcl bench run symmetric --datasets ogbn-arxiv" in page
@@ -48,13 +48,13 @@ def test_the_page_says_how_much_was_run_and_where_figures_come_from(records):
 
 
 def test_methods_are_compared_draw_by_draw(records):
-    page = results_page(records, "", {})
+    page = results_page(records, {}, "", {})
     assert "| gcn | +5.0 [+5.0, +5.0] | 4 | 4 |" in page
     assert "| s2gc | +15.0 [+15.0, +15.0] | 4 | 4 |" in page
 
 
 def test_without_records_the_page_says_so():
-    page = results_page({}, "", {})
+    page = results_page({}, {}, "", {})
     assert "0 of" in page
     assert "BRGCL against the others" not in page
 

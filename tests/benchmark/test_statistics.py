@@ -18,7 +18,7 @@ from brgcl.benchmark.forms import (
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.statistics import paired_difference, table_entries
 from brgcl.benchmark.suite import cells, load_suite
-from brgcl.benchmark.tables import facts, sheets
+from brgcl.benchmark.tables import sheets, statistics_sheet
 from brgcl.errors import InputError
 
 SUITE = """
@@ -182,8 +182,7 @@ def test_a_capped_number_is_a_lower_bound():
     assert "≥ 64.0 (1)" in to_text(sheet)
 
 
-@pytest.mark.parametrize("name", ["dataset-statistics", "hyperparameters"])
-def test_facts_stand_beside_the_papers(name):
-    text = to_markdown(facts(load_suite(name)))
+def test_sizes_of_graphs_stand_beside_the_papers():
+    text = to_markdown(statistics_sheet(load_suite("dataset-statistics")))
     assert "paper" in text
     assert "ogbn-arxiv" in text

@@ -6,9 +6,10 @@ from itertools import groupby
 
 from brgcl.benchmark.forms import to_markdown
 from brgcl.benchmark.records import Record
+from brgcl.benchmark.settings_table import Search, settings_sheet
 from brgcl.benchmark.statistics import Entry, paired_difference, table_entries
 from brgcl.benchmark.suite import Suite, cells, load_suite
-from brgcl.benchmark.tables import LEGEND, cell_lines, facts, figure, sheets
+from brgcl.benchmark.tables import LEGEND, Sheet, cell_lines, figure, sheets, statistics_sheet
 from brgcl.errors import InputError
 
 ORDER = (
@@ -27,12 +28,16 @@ The same draws of noise, splits and seeds serve every method. Trainings have one
 
 
 def results_page(
-    records: Mapping[str, Record], conclusions: str, pictures: Mapping[str, str]
+    records: Mapping[str, Record],
+    searches: Mapping[str, Search],
+    conclusions: str,
+    pictures: Mapping[str, str],
 ) -> str:
     """Write the page.
 
     Args:
         records: What was run, by key.
+        searches: What tuning found, by graph.
         conclusions: Text for its beginning.
         pictures: Picture of an experiment, as an address relative to the page.
     """
@@ -45,7 +50,7 @@ def results_page(
         _filled(suites, records),
     ]
     for suite in suites:
-        parts.append(_section(suite, records, pictures.get(suite.name)))
+        parts.append(_section(suite, records, searches, pictures.get(suite.name)))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
@@ -102,10 +107,24 @@ def put_summary(text: str, records: Mapping[str, Record]) -> str:
     return f"{before}{BEGIN}\n\n{summary(records)}\n\n{END}{after}"
 
 
-def _section(suite: Suite, records: Mapping[str, Record], picture: str | None) -> str:
+def facts(suite: Suite, searches: Mapping[str, Search]) -> Sheet:
+    """The table of an experiment for which no cell is run: sizes of graphs, settings."""
+    if suite.kind == "statistics":
+        return statistics_sheet(suite)
+    return settings_sheet(suite, searches)
+
+
+def _section(
+    suite: Suite,
+    records: Mapping[str, Record],
+    searches: Mapping[str, Search],
+    picture: str | None,
+) -> str:
     lines = [f"## {suite.title}", f"`{suite.name}`: {suite.source}."]
     if suite.kind != "grid":
-        return "\n\n".join([*lines, to_markdown(facts(suite)), _commands(suite.name, None)])
+        return "\n\n".join(
+            [*lines, to_markdown(facts(suite, searches)), _commands(suite.name, None)]
+        )
     if suite.reference != "brgcl":
         lines.append(f"Δ is the difference to {suite.reference}.")
     if picture is not None:

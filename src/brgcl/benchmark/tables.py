@@ -8,7 +8,6 @@ in per cent. The best mean of a column and its ties are bold.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from brgcl.baselines import METHODS
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.statistics import SHARES, Entry, footnotes, table_entries
 from brgcl.benchmark.suite import Suite
@@ -175,18 +174,14 @@ def figure(value: float, metric: str, *, sign: bool = False) -> str:
     return f"{number:{'+' if sign else ''}.1f}"
 
 
-def facts(suite: Suite) -> Sheet:
-    """The table of an experiment for which nothing is run: sizes of graphs, settings."""
+def statistics_sheet(suite: Suite) -> Sheet:
+    """The sizes of the graphs as loaded, beside those in the paper."""
     rows = []
     for dataset in suite.datasets:
         told = {e["metric"]: e["mean"][0] for e in suite.published if e["dataset"] == dataset}
-        if suite.kind == "statistics":
-            known = DATASETS[dataset]
-            ours = {"nodes": known.num_nodes, "edges": known.num_edges,
-                    "attributes": known.num_features, "classes": known.num_classes}  # fmt: skip
-        else:
-            config = METHODS["brgcl"].config(dataset)
-            ours = {metric: getattr(config, metric) for metric in suite.metrics}
+        known = DATASETS[dataset]
+        ours = {"nodes": known.num_nodes, "edges": known.num_edges,
+                "attributes": known.num_features, "classes": known.num_classes}  # fmt: skip
         rows.append(
             (dataset, [[Line(f"{ours[m]:,}"), Line(f"paper {told[m]:,}")] for m in suite.metrics])
         )
