@@ -2,7 +2,7 @@
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -27,7 +27,7 @@ from brgcl.benchmark.speed_page import (
     table_rows,
 )
 from brgcl.benchmark.statistics import table_entries
-from brgcl.benchmark.suite import cells, cells_of, load_suite, suite_names
+from brgcl.benchmark.suite import Part, cells, cells_of, load_suite, suite_names
 from brgcl.benchmark.tables import sheets
 from brgcl.benchmark.watch import watching
 from brgcl.console import print_json, say, show_table, stdout
@@ -50,6 +50,23 @@ Levels = Annotated[str | None, typer.Option(help="Some noise levels only, separa
 Split = Annotated[
     str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
 ]
+
+
+def _part(
+    datasets: str | None,
+    rows: str | None,
+    levels: str | None,
+    seeds: int | None = None,
+    split: str = "test",
+) -> Part:
+    """What options leave of a table."""
+    return Part(
+        options.parse_names(datasets),
+        options.parse_names(rows),
+        options.parse_levels(levels),
+        seeds,
+        split,
+    )
 
 
 @bench.command(name="list")
@@ -102,12 +119,7 @@ def run_(
     start = time.time()
     deadline = None if budget is None else start + options.parse_duration(budget)
     wanted = cells_of(
-        [load_suite(name) for name in names],
-        datasets=options.parse_names(datasets),
-        rows=options.parse_names(methods),
-        levels=options.parse_levels(levels),
-        seeds=seeds,
-        split=split,
+        [load_suite(name) for name in names], _part(datasets, methods, levels, seeds, split)
     )
     experiments = list(dict.fromkeys(cell.experiment for cell in wanted))
     what = " ".join(names)
@@ -164,17 +176,12 @@ def table(
     else:
         if not records.exists():
             raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
-        chosen: dict[str, Any] = {
-            "datasets": options.parse_names(datasets),
-            "rows": options.parse_names(methods),
-            "levels": options.parse_levels(levels),
-            "split": split,
-        }
+        part = _part(datasets, methods, levels, split=split)
         if format_ in ("csv", "draws"):
             write = to_csv if format_ == "csv" else to_draws
-            stdout.file.write(write(table_entries(suite, found, **chosen)))
+            stdout.file.write(write(table_entries(suite, found, part)))
             return
-        pages = sheets(suite, found, **chosen)
+        pages = sheets(suite, found, part)
     form = {"text": to_text, "md": to_markdown, "latex": to_latex, "html": to_html}[format_]
     stdout.file.write("\n".join(form(page) for page in pages))
 
@@ -236,9 +243,7 @@ def plot_(
         read_records(records),
         file,
         Place(records, root),
-        datasets=options.parse_names(datasets),
-        rows=options.parse_names(methods),
-        levels=options.parse_levels(levels),
+        _part(datasets, methods, levels),
         name=name,
         say=say,
     )
@@ -267,9 +272,7 @@ def draws(
     number = write_draws(
         suite,
         out,
-        datasets=options.parse_names(datasets),
-        levels=options.parse_levels(levels),
-        seeds=seeds,
+        _part(datasets, None, levels, seeds),
         root=root,
         overwrite=overwrite,
         say=say,

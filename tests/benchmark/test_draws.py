@@ -14,7 +14,7 @@ from brgcl import cli
 from brgcl.benchmark.draws import INDEX, draw_arrays, graph_arrays, write_draws
 from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.protocol import Noise, draw_trial
-from brgcl.benchmark.suite import load_suite
+from brgcl.benchmark.suite import Part, load_suite
 from brgcl.data import load_dataset
 from brgcl.errors import InputError
 from brgcl.noise import NoiseSpec
@@ -118,7 +118,7 @@ def test_a_draw_holds_no_true_labels(folder, index):
 
 
 def test_checksums_are_right_and_the_same_when_written_again(table, folder, index, tmp_path):
-    write_draws(load_suite(str(table("noisy-val"))), tmp_path, seeds=1)
+    write_draws(load_suite(str(table("noisy-val"))), tmp_path, Part(seeds=1))
     for line in index:
         if line["seed"] == "0":
             for place in (folder, tmp_path):
@@ -127,7 +127,7 @@ def test_checksums_are_right_and_the_same_when_written_again(table, folder, inde
 
 
 def test_without_validation_labels_there_are_none(table, tmp_path):
-    write_draws(load_suite(str(table("no-val"))), tmp_path, levels=[0.0], seeds=1)
+    write_draws(load_suite(str(table("no-val"))), tmp_path, Part(levels=[0.0], seeds=1))
     found = read(tmp_path / "draws" / "demo-clean-seed0.npz")
     assert (found["val_labels"] == -1).all()
     assert not found["val_mask"].any()

@@ -6,7 +6,7 @@ from brgcl.baselines import METHODS
 from brgcl.benchmark.method_page import measured, measured_tables, put_measured
 from brgcl.benchmark.page import BEGIN, END, ORDER, put_summary, results_page, summary
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.suite import cells, load_suite, suite_names
+from brgcl.benchmark.suite import Part, cells, load_suite, suite_names
 from brgcl.errors import InputError
 
 
@@ -16,7 +16,7 @@ def records():
     found = {}
     for name in ("symmetric", "asymmetric"):
         for cell in cells(
-            load_suite(name), datasets=["cora"], rows=["brgcl", "gcn", "s2gc"], seeds=4
+            load_suite(name), Part(datasets=["cora"], rows=["brgcl", "gcn", "s2gc"], seeds=4)
         ):
             score = 0.8 - cell.level / 2 + 0.01 * cell.experiment.seed
             score += {"brgcl": 0.05, "gcn": 0.0, "s2gc": -0.1}[cell.row]

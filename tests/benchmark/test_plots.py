@@ -18,7 +18,7 @@ from brgcl.benchmark.looks import OURS, row_styles
 from brgcl.benchmark.plots import plot_suite
 from brgcl.benchmark.records import Record, append_record
 from brgcl.benchmark.runner import Place
-from brgcl.benchmark.suite import cells, load_suite, suite_names
+from brgcl.benchmark.suite import Part, cells, load_suite, suite_names
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 
@@ -54,9 +54,10 @@ def draw(tmp_path, monkeypatch):
     """Draw a table from records without writing it, and give its panels by title."""
     monkeypatch.setattr("brgcl.benchmark.plots.save_picture", lambda figure, file: None)
 
-    def call(suite, records, **chosen):
+    def call(suite, records, say=lambda text: None, **chosen):
         place = Place(tmp_path / "records.jsonl")
-        figure = plot_suite(suite, records, tmp_path / "picture.svg", place, **chosen)
+        file, part = tmp_path / "picture.svg", Part(**chosen)
+        figure = plot_suite(suite, records, file, place, part, say=say)
         return {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
 
     return call
@@ -74,7 +75,7 @@ def measure(suite, **chosen):
             },
             realised=dict.fromkeys(("labels", "attributes", "edges"), cell.level),
         )
-        for cell in cells(suite, **chosen)
+        for cell in cells(suite, Part(**chosen))
         for score in [0.8 - 0.5 * cell.level + 0.01 * cell.experiment.seed]
     }
 
@@ -267,7 +268,7 @@ def test_every_table_can_be_drawn(name, draw, monkeypatch):
     if suite.task == "classify" and len(suite.levels) > 1:
         assert len(found) == len(suite.noise)
         for axes in found.values():
-            rows = {cell.row for cell in cells(suite, **chosen)}
+            rows = {cell.row for cell in cells(suite, Part(**chosen))}
             assert rows <= set(labels(axes))
 
 

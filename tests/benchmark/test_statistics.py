@@ -17,7 +17,7 @@ from brgcl.benchmark.forms import (
 )
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.statistics import paired_difference, table_entries
-from brgcl.benchmark.suite import cells, load_suite
+from brgcl.benchmark.suite import Part, cells, load_suite
 from brgcl.benchmark.tables import sheets, statistics_sheet
 from brgcl.errors import InputError
 
@@ -59,7 +59,7 @@ def suite(tmp_path):
 @pytest.fixture
 def records(suite):
     found = {}
-    for cell in cells(suite, datasets=["cora"]):
+    for cell in cells(suite, Part(datasets=["cora"])):
         scores = SCORES.get((cell.row, cell.level), [])
         if cell.experiment.seed < len(scores):
             found[cell.experiment.key] = Record(
@@ -72,7 +72,7 @@ def records(suite):
 
 
 def entry(suite, records, row, level):
-    (found,) = table_entries(suite, records, datasets=["cora"], rows=[row], levels=[level])
+    (found,) = table_entries(suite, records, Part(datasets=["cora"], rows=[row], levels=[level]))
     return found
 
 
@@ -125,13 +125,13 @@ def test_a_missing_cell_says_so_with_its_hours(suite, records):
 
 
 def test_failed_cells_say_so(suite, records):
-    cell = cells(suite, datasets=["cora"], rows=["s2gc"], levels=[0.4], seeds=1)[0].experiment
+    cell = cells(suite, Part(datasets=["cora"], rows=["s2gc"], levels=[0.4], seeds=1))[0].experiment
     found = sheets(suite, records | {cell.key: Record(cell, {}, error="broken")})
     assert "failed (1)" in to_text(found[0])
 
 
 def test_forms(suite, records):
-    sheet = sheets(suite, records, datasets=["cora"])[0]
+    sheet = sheets(suite, records, Part(datasets=["cora"]))[0]
     assert "**73.0 ± 2.6 (4)**" in to_markdown(sheet)
     assert "paper 60.0 ± 2.0, +5.5" in to_markdown(sheet)
     assert "gcn: The baseline." in to_markdown(sheet)
@@ -155,7 +155,7 @@ def test_csv_has_the_promised_columns(suite, records):
 
 
 def test_every_draw_can_be_traced_to_its_record(suite, records):
-    text = to_draws(table_entries(suite, records, datasets=["cora"]))
+    text = to_draws(table_entries(suite, records, Part(datasets=["cora"])))
     for row in csv.DictReader(io.StringIO(text)):
         known = records.get(row["key"])
         assert (row["value"] == "") == (known is None)
@@ -165,20 +165,22 @@ def test_every_draw_can_be_traced_to_its_record(suite, records):
 
 def test_an_unknown_row_is_an_error(suite, records):
     with pytest.raises(InputError, match="did you mean 'gcn'"):
-        table_entries(suite, records, rows=["gnc"])
+        table_entries(suite, records, Part(rows=["gnc"]))
 
 
 def test_validation_figures_and_test_figures_are_apart(suite, records):
-    found = table_entries(suite, records, split="validation")
+    found = table_entries(suite, records, Part(split="validation"))
     assert all(entry.n == 0 for entry in found)
-    assert "validation nodes" in sheets(suite, records, split="validation")[0].title
+    assert "validation nodes" in sheets(suite, records, Part(split="validation"))[0].title
 
 
 def test_a_capped_number_is_a_lower_bound():
     suite = load_suite("prototypes")
     cell = Experiment.of("cora", "brgcl", 0, {}, task="prototypes")
     metrics = {"num_prototypes": 64.0, "capped": 1.0, "confident_share": 0.9}
-    (sheet,) = sheets(suite, {cell.key: Record(cell, metrics)}, datasets=["cora"], rows=["brgcl"])
+    (sheet,) = sheets(
+        suite, {cell.key: Record(cell, metrics)}, Part(datasets=["cora"], rows=["brgcl"])
+    )
     assert "≥ 64.0 (1)" in to_text(sheet)
 
 

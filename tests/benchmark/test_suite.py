@@ -3,7 +3,7 @@ import csv
 import pytest
 
 from brgcl.baselines import METHODS
-from brgcl.benchmark.suite import cells, load_suite, suite_names
+from brgcl.benchmark.suite import Part, cells, load_suite, suite_names
 from brgcl.errors import InputError
 
 NAMES = [
@@ -67,24 +67,26 @@ def test_level_0_is_one_column():
 
 def test_a_row_may_have_less_than_the_rest():
     suite = load_suite("symmetric")
-    found = cells(suite, rows=["nrgnn-published"])
+    found = cells(suite, Part(rows=["nrgnn-published"]))
     assert {c.experiment.dataset for c in found} == {"cora"}
     assert {c.level for c in found} == {0.0, 0.2, 0.4}
     assert {c.experiment.seed for c in found} == {0, 1, 2}
-    assert len(cells(suite, rows=["gcn"], datasets=["cora"])) == 50
+    assert len(cells(suite, Part(rows=["gcn"], datasets=["cora"]))) == 50
 
 
 def test_settings_may_be_the_cells_own_values():
-    found = cells(load_suite("symmetric"), rows=["co-teaching"], datasets=["cora"], seeds=1)
+    found = cells(load_suite("symmetric"), Part(rows=["co-teaching"], datasets=["cora"], seeds=1))
     assert {c.experiment.config.forget_rate for c in found} == {0.0, 0.2, 0.4, 0.6, 0.8}
-    (kmeans,) = cells(load_suite("ablation"), rows=["joint+kmeans"], datasets=["cora"], seeds=1)
+    (kmeans,) = cells(
+        load_suite("ablation"), Part(rows=["joint+kmeans"], datasets=["cora"], seeds=1)
+    )
     assert kmeans.experiment.config.num_prototypes == 7
 
 
 def test_a_row_may_have_other_settings_on_one_graph():
     suite = load_suite("symmetric")
-    (cora,) = cells(suite, rows=["grace"], datasets=["cora"], levels=[0.0], seeds=1)
-    (pubmed,) = cells(suite, rows=["grace"], datasets=["pubmed"], levels=[0.0], seeds=1)
+    (cora,) = cells(suite, Part(rows=["grace"], datasets=["cora"], levels=[0.0], seeds=1))
+    (pubmed,) = cells(suite, Part(rows=["grace"], datasets=["pubmed"], levels=[0.0], seeds=1))
     assert cora.experiment.config == METHODS["grace"].config("cora")
     assert pubmed.experiment.config.epochs == 300
 
@@ -92,12 +94,12 @@ def test_a_row_may_have_other_settings_on_one_graph():
 @pytest.mark.parametrize("what", ["datasets", "rows"])
 def test_unknown_parts_are_errors(what):
     with pytest.raises(InputError, match="unknown"):
-        cells(load_suite("symmetric"), **{what: ["nothing"]})
+        cells(load_suite("symmetric"), Part(**{what: ["nothing"]}))
 
 
 def test_unknown_levels_and_names_are_errors():
     with pytest.raises(InputError, match="level"):
-        cells(load_suite("symmetric"), levels=[0.3])
+        cells(load_suite("symmetric"), Part(levels=[0.3]))
     with pytest.raises(InputError, match="did you mean 'symmetric'"):
         load_suite("symetric")
 

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.protocol import Trial, draw_trial
-from brgcl.benchmark.suite import Suite, cells
+from brgcl.benchmark.suite import WHOLE, Part, Suite, cells
 from brgcl.data import DATASETS, load_dataset
 from brgcl.errors import InputError
 from brgcl.method.sparse import csr_to_scipy, is_sparse
@@ -70,10 +70,8 @@ same ones, and say which protocol it was ({protocol}).
 def write_draws(
     suite: Suite,
     folder: Path,
+    part: Part = WHOLE,
     *,
-    datasets: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None,
-    seeds: int | None = None,
     root: Path | None = None,
     overwrite: bool = False,
     say: Callable[[str], None] = lambda text: None,
@@ -83,14 +81,12 @@ def write_draws(
     Args:
         suite: The table.
         folder: Where they go.
-        datasets: Some graphs only.
-        levels: Some levels only.
-        seeds: So many draws instead of the table's own number.
+        part: A part of it.
         root: Folder with the graphs, where it is not the usual one.
         overwrite: Whether the folder may have files.
         say: Told how far it is.
     """
-    found = [c.experiment for c in cells(suite, datasets=datasets, levels=levels, seeds=seeds)]
+    found = [c.experiment for c in cells(suite, part)]
     # all rows of a table meet the same draws, so one cell stands for each
     wanted = list({draw_name(cell): cell for cell in found}.values())
     if not wanted:

@@ -1,7 +1,8 @@
 """Maps of nodes (t-SNE), coloured by confidence: one for each graph and level of noise."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from math import ceil
 from typing import Any
@@ -14,7 +15,7 @@ from brgcl.benchmark.looks import PAGE, cell_name, look, new_figure
 from brgcl.benchmark.plan import Costs
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.runner import Place, learn, library_versions, one_thread
-from brgcl.benchmark.suite import Suite, cells
+from brgcl.benchmark.suite import WHOLE, Part, Suite, cells
 from brgcl.errors import InputError
 from brgcl.report import place_nodes
 
@@ -26,10 +27,8 @@ def draw_maps(
     suite: Suite,
     place: Place,
     records: Mapping[str, Record],
+    part: Part = WHOLE,
     *,
-    datasets: Sequence[str] | None = None,
-    rows: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Any:
     """Draw the nodes of each graph at each level of noise, coloured by their confidence.
@@ -40,14 +39,12 @@ def draw_maps(
         suite: The table.
         place: Where trainings are kept.
         records: What was run, to tell how long a training takes.
-        datasets: Some graphs only.
-        rows: Some rows only.
-        levels: Some levels only.
+        part: A part of it; of each cell the first draw is shown.
         say: Told how far it is.
     """
     if find_spec("openTSNE") is None:
         raise InputError("maps need openTSNE; pip install 'brgcl[report]' brings it")
-    wanted = cells(suite, datasets=datasets, rows=rows, levels=levels, seeds=1)
+    wanted = cells(suite, replace(part, seeds=1))
     if not wanted:
         raise InputError(f"'{suite.name}' has no such cells; choose others")
     groups = Counter((cell.experiment.dataset, cell.row) for cell in wanted)

@@ -8,7 +8,7 @@ from brgcl.benchmark.forms import to_markdown
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.settings_table import Search, settings_sheet
 from brgcl.benchmark.statistics import Entry, paired_difference, table_entries
-from brgcl.benchmark.suite import Suite, cells, load_suite
+from brgcl.benchmark.suite import Part, Suite, cells, load_suite
 from brgcl.benchmark.tables import LEGEND, Sheet, cell_lines, figure, sheets, statistics_sheet
 from brgcl.errors import InputError
 
@@ -67,7 +67,7 @@ def summary(records: Mapping[str, Record]) -> str:
     ):
         entries = [
             entry
-            for entry in table_entries(suite, records, levels=[level])
+            for entry in table_entries(suite, records, Part(levels=[level]))
             if entry.noise == noise and entry.mean is not None
         ]
         for dataset in dict.fromkeys(entry.dataset for entry in entries):
@@ -132,7 +132,7 @@ def _section(
     lines += [f"- {note}" for note in suite.notes]
     used = {record.experiment.dataset for record in records.values()}
     for dataset in suite.datasets:
-        (sheet,) = sheets(suite, records, datasets=[dataset])
+        (sheet,) = sheets(suite, records, Part(datasets=[dataset]))
         lines.append(f"### {sheet.title}")
         if dataset in used:
             table = to_markdown(replace(sheet, caption=()))  # said once, above
@@ -169,7 +169,7 @@ def _filled(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
             if dataset not in suite.datasets:
                 shares.append("")
                 continue
-            wanted = {cell.experiment.key for cell in cells(suite, datasets=[dataset])}
+            wanted = {cell.experiment.key for cell in cells(suite, Part(datasets=[dataset]))}
             done = {key for key in wanted if key in records and records[key].error is None}
             total |= {key: key in done for key in wanted}
             shares.append(f"{len(done) / len(wanted):.0%}")

@@ -29,7 +29,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.runner import Place
 from brgcl.benchmark.speed_page import check_picture
 from brgcl.benchmark.statistics import SHARES, Entry, table_entries
-from brgcl.benchmark.suite import Suite, cells, load_suite, suite_names
+from brgcl.benchmark.suite import WHOLE, Part, Suite, cells, load_suite, suite_names
 from brgcl.errors import InputError
 
 PUBLISHED = "the paper's value"
@@ -70,10 +70,8 @@ def plot_suite(
     records: Mapping[str, Record],
     file: Path,
     place: Place,
+    part: Part = WHOLE,
     *,
-    datasets: Sequence[str] | None = None,
-    rows: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None,
     name: str | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> Any:
@@ -84,9 +82,7 @@ def plot_suite(
         records: What was run, by key.
         file: A name that ends in .svg, .png or .pdf.
         place: Where trainings are kept, for maps.
-        datasets: Some graphs only.
-        rows: Some rows only.
-        levels: Some levels only.
+        part: A part of it.
         name: What commands call the table, where that is not its name but a file.
         say: Told what takes long.
     """
@@ -96,16 +92,15 @@ def plot_suite(
             f"'{suite.name}' lists facts, of which there is no picture; "
             f"brgcl bench table {suite.name} shows them"
         )
-    chosen: dict[str, Any] = {"datasets": datasets, "rows": rows, "levels": levels}
-    cells(suite, **chosen, seeds=1)  # refuses names that are not in the table
+    cells(suite, part)  # refuses names that are not in the table
     if suite.task == "prototypes" and len(suite.levels) > 1:
-        figure = draw_maps(suite, place, records, **chosen, say=say)
+        figure = draw_maps(suite, place, records, part, say=say)
     else:
-        entries = table_entries(suite, records, **chosen)
+        entries = table_entries(suite, records, part)
         several = len({entry.level for entry in entries}) > 1
         # clean cells belong to many tables: alone they are no curve of this one
         if not any(entry.n for entry in entries if not several or entry.noise != "none"):
-            graphs = ",".join(suite.datasets if datasets is None else datasets)
+            graphs = ",".join(suite.datasets if part.datasets is None else part.datasets)
             raise InputError(
                 f"'{place.records}' holds {'no noisy cell' if several else 'nothing'} of "
                 f"'{suite.name}' yet; brgcl bench run {name or suite.name} --datasets {graphs} "

@@ -15,7 +15,7 @@ from scipy.stats import t as student
 from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.plan import Costs, plan
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.suite import Suite, cells, row_note
+from brgcl.benchmark.suite import WHOLE, Part, Suite, cells, row_note
 from brgcl.errors import unknown_name
 
 LEVEL = 0.95
@@ -134,30 +134,19 @@ def paired_difference(values: Mapping[int, float], reference: Mapping[int, float
     return Paired(len(gaps), mean(gaps), mean(gaps) - half, mean(gaps) + half)
 
 
-def table_entries(
-    suite: Suite,
-    records: Mapping[str, Record],
-    *,
-    datasets: Sequence[str] | None = None,
-    rows: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None,
-    split: str = "test",
-) -> list[Entry]:
+def table_entries(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Entry]:
     """Work out every cell of a table.
 
     Args:
         suite: The table.
         records: What was run, by key.
-        datasets: Some graphs only.
-        rows: Some rows only; the reference row is compared with all the same.
-        levels: Some levels only.
-        split: Nodes that were scored.
+        part: A part of it; the reference row is compared with whether it is in the part or not.
     """
-    for row in rows or ():
+    for row in part.rows or ():
         if row not in suite.rows:
             raise unknown_name("row of this experiment", row, suite.rows)
     grid: dict[tuple[str, str, str, float], list[Experiment]] = {}
-    for cell in cells(suite, datasets=datasets, levels=levels, split=split):
+    for cell in cells(suite, replace(part, rows=None)):
         where = (cell.experiment.dataset, cell.row, cell.noise, cell.level)
         grid.setdefault(where, []).append(cell.experiment)
     costs = Costs(records.values())
@@ -166,7 +155,8 @@ def table_entries(
         for where, experiments in grid.items()
         for metric in suite.metrics
     ]
-    return [entry for entry in _compare(found, suite) if rows is None or entry.row in rows]
+    shown = suite.rows if part.rows is None else part.rows
+    return [entry for entry in _compare(found, suite) if entry.row in shown]
 
 
 def _entry(

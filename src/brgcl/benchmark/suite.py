@@ -35,7 +35,7 @@ published means and deviations, and notes on what cannot be compared:
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -124,6 +124,28 @@ class Suite:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A part of a table; None stands for all there is.
+
+    Attributes:
+        datasets: Some graphs only.
+        rows: Some rows only.
+        levels: Some levels only.
+        seeds: So many draws instead of the table's own number.
+        split: Nodes that are scored.
+    """
+
+    datasets: Sequence[str] | None = None
+    rows: Sequence[str] | None = None
+    levels: Sequence[float] | None = None
+    seeds: int | None = None
+    split: str = "test"
+
+
+WHOLE = Part()
+
+
+@dataclass(frozen=True)
 class Cell:
     """One draw of one cell of a table."""
 
@@ -190,29 +212,12 @@ def _make(cls: Any, values: Mapping[str, Any], where: str) -> Any:
         raise InputError(f"'{where}': {error}") from error
 
 
-def cells(
-    suite: Suite,
-    *,
-    datasets: Sequence[str] | None = None,
-    rows: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None,
-    seeds: int | None = None,
-    split: str = "test",
-) -> list[Cell]:
-    """List the cells of a table, one for each draw.
-
-    Args:
-        suite: The table.
-        datasets: Some graphs only.
-        rows: Some rows only.
-        levels: Some levels only.
-        seeds: So many draws instead of the table's own number.
-        split: Nodes that are scored.
-    """
+def cells(suite: Suite, part: Part = WHOLE) -> list[Cell]:
+    """List the cells of a table, or of a part of it, one for each draw."""
     for what, asked, known in (
-        ("data set of this experiment", datasets, suite.datasets),
-        ("row of this experiment", rows, list(suite.rows)),
-        ("level of this experiment", levels, suite.levels),
+        ("data set of this experiment", part.datasets, suite.datasets),
+        ("row of this experiment", part.rows, list(suite.rows)),
+        ("level of this experiment", part.levels, suite.levels),
     ):
         for each in asked or ():
             if each not in known:
@@ -220,53 +225,41 @@ def cells(
     if suite.kind != "grid":
         return []  # facts: nothing is run for them
     found = []
-    for dataset in suite.datasets if datasets is None else datasets:
-        for name in suite.rows if rows is None else rows:
+    for dataset in suite.datasets if part.datasets is None else part.datasets:
+        for name in suite.rows if part.rows is None else part.rows:
             row = suite.rows[name]
             if row.datasets is not None and dataset not in row.datasets:
                 continue
-            draws = num_draws(suite, row, dataset) if seeds is None else seeds
+            draws = num_draws(suite, row, dataset) if part.seeds is None else part.seeds
             for noise, level in suite.columns():
-                if level not in (suite.levels if levels is None else levels):
+                if level not in (suite.levels if part.levels is None else part.levels):
                     continue
                 if row.levels is not None and level not in row.levels:
                     continue
                 found += [
-                    Cell(
-                        name, noise, level, _experiment(suite, row, dataset, noise, level, s, split)
-                    )
-                    for s in range(draws)
-                ]
+                    Cell(name, noise, level,
+                         _experiment(suite, row, dataset, noise, level, seed, part.split))
+                    for seed in range(draws)
+                ]  # fmt: skip
     return found
 
 
-def cells_of(
-    suites: Sequence[Suite],
-    *,
-    datasets: Sequence[str] | None = None,
-    rows: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None,
-    seeds: int | None = None,
-    split: str = "test",
-) -> list[Cell]:
-    """List the cells of several tables; arguments as those of `cells`.
+def cells_of(suites: Sequence[Suite], part: Part = WHOLE) -> list[Cell]:
+    """List the cells of several tables.
 
     What one of the tables does not have is left out there; what none of them has is an error.
     """
     if len(suites) == 1:
-        return cells(
-            suites[0], datasets=datasets, rows=rows, levels=levels, seeds=seeds, split=split
-        )
+        return cells(suites[0], part)
     found = []
     for suite in suites:
-        found += cells(
-            suite,
-            datasets=_those_in(suite.datasets, datasets),
-            rows=_those_in(list(suite.rows), rows),
-            levels=_those_in(suite.levels, levels),
-            seeds=seeds,
-            split=split,
+        here = replace(
+            part,
+            datasets=_those_in(suite.datasets, part.datasets),
+            rows=_those_in(list(suite.rows), part.rows),
+            levels=_those_in(suite.levels, part.levels),
         )
+        found += cells(suite, here)
     if not found:
         raise InputError("none of these experiments has such cells; brgcl bench list shows them")
     return found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.statistics import SHARES, Entry, footnotes, table_entries
-from brgcl.benchmark.suite import Suite
+from brgcl.benchmark.suite import WHOLE, Part, Suite
 from brgcl.data import DATASETS
 
 METRICS = {
@@ -57,24 +57,14 @@ class Sheet:
     notes: Sequence[str] = ()
 
 
-def sheets(
-    suite: Suite,
-    records: Mapping[str, Record],
-    *,
-    datasets: Sequence[str] | None = None,
-    rows: Sequence[str] | None = None,
-    levels: Sequence[float] | None = None,
-    split: str = "test",
-) -> list[Sheet]:
+def sheets(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Sheet]:
     """Make one table for each graph; arguments as those of `table_entries`."""
-    entries = table_entries(
-        suite, records, datasets=datasets, rows=rows, levels=levels, split=split
-    )
+    entries = table_entries(suite, records, part)
     used = {record.experiment.dataset for record in records.values()}
     found = []
     for dataset in dict.fromkeys(entry.dataset for entry in entries):
         here = [entry for entry in entries if entry.dataset == dataset]
-        found.append(_sheet(suite, dataset, here, split, has_files=dataset in used))
+        found.append(_sheet(suite, dataset, here, part.split, has_files=dataset in used))
     return found
 
 
