@@ -22,7 +22,8 @@ published means and deviations, and notes on what cannot be compared:
     settings = { hidden = 64 }        "@level", "@classes": the cell's own values; "@none": None
     published = "gcn"                 whose published values stand beside it
     note = "..."
-    levels, datasets, seeds           where it has less than the rest
+    levels, datasets                  where it has less than the rest
+    seeds                             where it has another number of draws
     on.pubmed = { settings = {...}, seeds = 1, note = "..." }      otherwise on one graph
 
     [[published]]                     means and deviations, one for each level
@@ -270,9 +271,9 @@ def _those_in(known: Sequence[T], asked: Sequence[T] | None) -> list[T] | None:
 
 
 def num_draws(suite: Suite, row: Row, dataset: str) -> int:
-    """How many draws a row has on a graph."""
+    """How many draws a row has on a graph: its own number there, else its own, else the table's."""
     usual: int = suite.seeds.get(dataset, suite.seeds.get("default", 3))
-    return min([usual, *(n for n in (row.seeds, row.on.get(dataset, {}).get("seeds")) if n)])
+    return row.on.get(dataset, {}).get("seeds") or row.seeds or usual
 
 
 def row_note(row: Row, dataset: str) -> str:
