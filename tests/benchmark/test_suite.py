@@ -1,4 +1,5 @@
 import csv
+from collections import Counter
 
 import pytest
 
@@ -139,3 +140,25 @@ def test_published_values_are_those_of_the_paper(table, published_numbers):
         )
         std = float(row["std"]) if row["std"] else None
         assert found == (float(row["mean"]), std), row
+
+
+def test_a_row_has_its_own_number_of_draws_on_a_graph_or_at_all(tmp_path):
+    file = tmp_path / "table.toml"
+    file.write_text(
+        """
+        title = "t"
+        source = "s"
+        datasets = ["cora", "citeseer", "pubmed"]
+        seeds = { default = 4, citeseer = 6 }
+        [rows.gcn]
+        [rows.s2gc]
+        seeds = 9
+        on.pubmed = { seeds = 2 }
+        """
+    )
+    suite = load_suite(str(file))
+    found = Counter((cell.row, cell.experiment.dataset) for cell in cells(suite))
+    assert found == {
+        ("gcn", "cora"): 4, ("gcn", "citeseer"): 6, ("gcn", "pubmed"): 4,
+        ("s2gc", "cora"): 9, ("s2gc", "citeseer"): 9, ("s2gc", "pubmed"): 2,
+    }  # fmt: skip
