@@ -320,8 +320,10 @@ BRGCL.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
 
 def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
     """Say when a sample of nodes was chosen for the node contrast instead of all."""
+    if config.node_objective == "decorrelation":
+        return
     m = num_negatives(config, num_nodes)
-    if config.num_negatives == "auto" and m is not None and config.node_objective in ("exp", "abs"):
+    if config.num_negatives == "auto" and m is not None:
         log.info(
             "contrasting with %s of the %s nodes, drawn anew in each epoch; "
             "num_negatives=none takes all",

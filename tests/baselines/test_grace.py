@@ -108,7 +108,9 @@ def test_auto_takes_all_nodes_up_to_four_thousand():
     assert num_negatives(GRACEConfig(), 4000) is None
     assert num_negatives(GRACEConfig(), 4001) == 512
     assert num_negatives(GRACEConfig(num_negatives=7), 3) == 7
-    assert num_negatives(GRACEConfig(num_negatives=None), 10**6) is None
+    assert num_negatives(GRACEConfig(num_negatives=None), 10**5) is None
+    with pytest.raises(InputError, match="would take days"):
+        num_negatives(GRACEConfig(num_negatives=None), 10**6)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from brgcl.config import BRGCLConfig
+from brgcl.errors import InputError
 from brgcl.method.confidence import threshold
 from brgcl.method.dpmeans import dp_means
 from brgcl.method.graph import Graph, adjacency_from_edges
@@ -390,10 +391,16 @@ def test_kmeans_without_a_number_keeps_the_one_that_dp_means_finds():
 
 @pytest.mark.parametrize(
     ("setting", "num_nodes", "expected"),
-    [("auto", 1_000, None), ("auto", 1_001, 256), (None, 10**6, None), (77, 100, 77)],
+    [("auto", 1_000, None), ("auto", 1_001, 256), (None, 10**5, None), (77, 100, 77)],
 )
 def test_the_number_of_negatives(setting, num_nodes, expected):
     assert num_negatives(BRGCLConfig(num_negatives=setting), num_nodes) == expected
+
+
+def test_all_pairs_of_too_many_nodes_are_refused():
+    with pytest.raises(InputError, match="set num_negatives=256, or num_negatives=160000"):
+        num_negatives(BRGCLConfig(num_negatives=None), 160_000)
+    assert num_negatives(BRGCLConfig(num_negatives=160_000), 160_000) == 160_000
 
 
 def test_a_training_can_be_taken_up_again_after_any_epoch():

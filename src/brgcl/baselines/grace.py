@@ -33,7 +33,7 @@ from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
 from brgcl.baselines.inputs import prepare, seeded
 from brgcl.config import ViewSettings, check_types, require
 from brgcl.method.encoder import Encoder
-from brgcl.method.node_loss import CACHE_BYTES, sample_negatives
+from brgcl.method.node_loss import CACHE_BYTES, check_all_pairs, sample_negatives
 from brgcl.method.views import two_views
 
 
@@ -133,6 +133,8 @@ def num_negatives(config: GRACEConfig, num_nodes: int) -> int | None:
     """Resolve the setting "auto": all nodes while that takes seconds, a sample beyond."""
     if config.num_negatives == "auto":
         return None if num_nodes <= 4000 else 512
+    if config.num_negatives is None:
+        check_all_pairs(num_nodes)
     return config.num_negatives
 
 

@@ -27,10 +27,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from brgcl.errors import InputError
+
 SAFE_EXPONENT = 40.0  # exp(±40) and sums of millions of such terms are finite in float32
 TINY = 1e-12
 LEAST_DEVIATION = 1e-6  # of a column; one that varies less is taken for constant
 ROWS_AT_ONCE = 4096
+MOST_EXACT = 100_000  # nodes; an epoch over all pairs of these takes minutes
 CACHE_BYTES = 1 << 24  # a tile of this size is still in the cache when it is used again
 
 
@@ -91,6 +94,15 @@ def decorrelation_loss(h1: Tensor, h2: Tensor, *, weight: float = 1e-3) -> Tenso
     """
     loss: Tensor = _Decorrelation.apply(h1, h2, weight)  # type: ignore[no-untyped-call]
     return loss
+
+
+def check_all_pairs(num_nodes: int) -> None:
+    """Refuse to contrast all pairs of nodes where a training of that would take days."""
+    if num_nodes > MOST_EXACT:
+        raise InputError(
+            f"num_negatives=none contrasts all pairs of {num_nodes:,} nodes in every epoch, which "
+            f"would take days; set num_negatives=256, or num_negatives={num_nodes} if you mean it"
+        )
 
 
 def sample_negatives(

@@ -14,7 +14,13 @@ from brgcl.method.confidence import confidence, confident_nodes, propagate, thre
 from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.node_loss import decorrelation_loss, node_loss, sample_negatives, unit_rows
+from brgcl.method.node_loss import (
+    check_all_pairs,
+    decorrelation_loss,
+    node_loss,
+    sample_negatives,
+    unit_rows,
+)
 from brgcl.method.prototypes import prototype_loss, robust_prototypes
 from brgcl.method.views import View, common_nodes, two_views
 
@@ -280,7 +286,13 @@ def resolve_proto_weight(config: BRGCLConfig, num_nodes: int) -> float:
 
 
 def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
-    """Resolve the setting "auto": all nodes while that is quick, a sample beyond."""
+    """Resolve the setting "auto": all nodes while that is quick, a sample beyond.
+
+    Raises:
+        InputError: All nodes are asked for where there are too many.
+    """
     if config.num_negatives == "auto":
         return None if num_nodes <= 1000 else 256
+    if config.num_negatives is None:
+        check_all_pairs(num_nodes)
     return config.num_negatives
