@@ -85,10 +85,11 @@ def run(out: Path, graphs: list[str], methods: list[str]) -> None:
             print(json.dumps(record), flush=True)
 
 
-def show(file: Path) -> None:
+def table(file: Path) -> str:
+    """What was measured, as a table in Markdown, and the sentences of those that refuse."""
     records = [json.loads(line) for line in file.read_text().splitlines()]
     at = {(record["method"], record["graph"]): record for record in records}
-    print("| Method | " + " | ".join(GRAPHS) + " |\n|---|" + "---|" * len(GRAPHS))
+    lines = ["| Method | " + " | ".join(GRAPHS) + " |", "|---|" + "---|" * len(GRAPHS)]
     for method in METHODS:
         cells = []
         for graph in GRAPHS:
@@ -99,10 +100,13 @@ def show(file: Path) -> None:
                 else "failed" if "failed" in record
                 else "not run"
             )  # fmt: skip
-        print(f"| {method} | {' | '.join(cells)} |")
-    for record in records:
-        if "refused" in record:
-            print(f"\n{record['method']} on {record['graph']}: {record['refused']}")
+        lines.append(f"| `{method}` | {' | '.join(cells)} |")
+    said = [
+        f"- `{record['method']}` on {record['graph']}: {record['refused']}"
+        for record in records
+        if "refused" in record
+    ]
+    return "\n".join([*lines, "", *said] if said else lines)
 
 
 if __name__ == "__main__":
@@ -123,4 +127,4 @@ if __name__ == "__main__":
     elif options.command == "run":
         run(options.out, options.graphs.split(","), options.methods.split(","))
     else:
-        show(options.file)
+        print(table(options.file))

@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import importlib.util
 import inspect
 import re
 import shlex
@@ -304,3 +305,12 @@ def test_other_shell_lines_are_make_targets():
         for _, body in code_blocks(page, "sh", "shell"):
             for line in filter(None, body.splitlines()):
                 assert line.startswith(("brgcl ", "make ")), f"{page.name}: {line}"
+
+
+def test_the_table_of_large_graphs_is_made_from_its_records():
+    name = ROOT / "benchmarks" / "scale.py"
+    spec = importlib.util.spec_from_file_location("scale", name)
+    scale = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(scale)
+    table = scale.table(ROOT / "benchmarks" / "records" / "scale.jsonl")
+    assert table in (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
