@@ -4,8 +4,10 @@ from pathlib import Path
 
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import put_summary, results_page
+from brgcl.benchmark.protocol import SPLITS
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.settings_table import read_searches, settings_of
+from brgcl.benchmark.suite import Part, cells, load_suite, suite_names
 from brgcl.config import PRESETS
 
 ROOT = Path(__file__).parent.parent
@@ -41,3 +43,13 @@ def test_no_record_is_there_twice():
 
 def test_presets_are_what_tuning_chose():
     assert PRESETS | {name: settings_of(found) for name, found in SEARCHES.items()} == PRESETS
+
+
+def test_every_record_belongs_to_a_table():
+    wanted = {
+        cell.experiment.key
+        for name in suite_names()
+        for split in SPLITS
+        for cell in cells(load_suite(name), Part(split=split))
+    }
+    assert [str(RECORDS[key].experiment) for key in RECORDS if key not in wanted] == []

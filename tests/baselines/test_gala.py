@@ -1,9 +1,13 @@
+import dataclasses
+
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines import inputs
-from brgcl.baselines.gala import GALAConfig, attribute_loss, fit, sharpening, widths
+from brgcl.baselines.gala import GALAConfig, attribute_loss, fit, hold_out, sharpening, widths
+from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import adjacency_from_edges
@@ -87,7 +91,7 @@ def test_the_loss_has_the_value_computed_by_hand():
 
 
 def test_training_equals_a_dense_reference():
-    settings = {"hidden": 6, "dim": 4, "lr": 0.02, "epochs": 10}
+    settings = {"hidden": 6, "dim": 4, "lr": 0.02, "epochs": 10, "held_out": 0.0}
     said = []
     z = run(report=lambda *state: said.append(state), **settings)
     smooth, sharp = dense_operators()
@@ -117,6 +121,58 @@ def test_training_equals_a_dense_reference():
 def test_sparse_and_dense_attributes_give_the_same():
     settings = {"hidden": 6, "dim": 4, "lr": 0.02, "epochs": 10}
     assert torch.allclose(run(**settings), run(X.to_sparse_csr(), **settings), atol=1e-4)
+
+
+# Attributes held out
+
+
+@pytest.fixture
+def attributes():
+    generator = torch.Generator().manual_seed(1)
+    return (torch.rand(40, 30, generator=generator) < 0.2).float()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_tenth_of_the_attributes_is_taken_away(attributes, sparse):
+    x = Matrix(attributes.to_sparse_csr() if sparse else attributes.clone())
+    seen, held = hold_out(x, 0.1, torch.Generator().manual_seed(0))
+    assert torch.equal(x.data.to_dense(), attributes)
+    assert torch.equal(held.value, attributes[held.row, held.col])
+    left = seen.data.to_dense()
+    count = int(0.1 * attributes.sum())
+    assert (held.value == 1).sum() == count
+    assert (held.value == 0).sum() > count / 2
+    assert left.sum() == attributes.sum() - count
+    assert bool((left[held.row, held.col] == 0).all())
+
+
+def test_what_is_told_is_a_correlation(attributes):
+    _, held = hold_out(Matrix(attributes), 0.2, torch.Generator().manual_seed(0))
+    p, weight = torch.randn(40, 5), torch.randn(5, 30)
+    shown = (p @ weight)[held.row, held.col]
+    wanted = np.corrcoef(shown.numpy(), held.value.numpy())[0, 1]
+    assert held.told(p, weight) == pytest.approx(wanted, abs=1e-5)
+    assert held.told(torch.zeros(40, 5), weight) == -1
+
+
+def test_nothing_is_held_out_where_there_is_too_little():
+    x = Matrix(torch.eye(4))
+    assert hold_out(x, 0.0, torch.Generator()) == (x, None)
+    assert hold_out(x, 0.3, torch.Generator()) == (x, None)
+
+
+def test_training_stops_when_the_attributes_held_out_are_told_no_better():
+    graph = make_graph(300, num_classes=3, num_features=60)
+    said = []
+    config = GALAConfig(hidden=64, dim=16, lr=0.02, epochs=400, patience=20)
+    fitted = fit(graph, None, config, torch.Generator().manual_seed(0), lambda *s: said.append(s))
+    assert 20 < len(said) < 400
+    until = len(said) + 1 - config.patience  # the best look
+    again = fit(
+        graph, None, dataclasses.replace(config, epochs=until, patience=400),
+        torch.Generator().manual_seed(0),
+    )  # fmt: skip
+    assert torch.equal(fitted.representations, again.representations)
 
 
 # Limits

@@ -11,9 +11,12 @@ Y is never made. With P = S G, the square is expanded and what is dense is folde
 
     |X - P W|² = <P'P, W W'> - 2 <P, X W'> + |X|²
 
+An autoencoder of so many weights learns rows by heart. Therefore a tenth of the attributes is taken
+away before training, and the codes kept are those whose Y tells best what they were.
+
 Park et al., Symmetric Graph Convolutional Autoencoder for Unsupervised Graph Representation
-Learning, ICCV 2019. Differences: large graphs get a narrower network; no cost on affinities, which
-the authors have for images.
+Learning, ICCV 2019. Differences: the epoch is chosen as said, the authors train for a fixed number;
+large graphs get a narrower network; no cost on affinities, which the authors have for images.
 """
 
 from dataclasses import dataclass
@@ -32,6 +35,8 @@ from brgcl.method.graph import Adjacency
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 
 WIDE_UP_TO = 5000  # nodes
+EVERY = 10  # epochs between two looks at what is held out
+MOST_HELD_OUT = 20_000  # attributes
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,11 @@ class GALAConfig:
     lr: float = 1e-4
     """Learning rate of Adam."""
     epochs: int = 1000
-    """Training epochs."""
+    """Training epochs at most."""
+    held_out: float = 0.1
+    """Share of the attributes that chooses the epoch; 0 = train for all epochs."""
+    patience: int = 50
+    """Stop after so many epochs in which the attributes held out were told no better."""
     attributes: Literal["auto"] | Scaling = "none"
     """Scaling of attributes: none = as given; auto = as in brgcl."""
 
@@ -56,7 +65,9 @@ class GALAConfig:
             value = getattr(self, name)
             require(self, name, value == "auto" or value >= 1, "at least 1, or auto")
         require(self, "lr", self.lr > 0, "above 0")
-        require(self, "epochs", self.epochs >= 1, "at least 1")
+        for name in ("epochs", "patience"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        require(self, "held_out", 0 <= self.held_out < 1, "in [0, 1)")
 
 
 def widths(config: GALAConfig, num_nodes: int) -> tuple[int, int]:
@@ -109,6 +120,59 @@ class _SquaredError(torch.autograd.Function):
         return 2 * gradient * dp, 2 * gradient * dweight, None
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """Attributes that were taken away, and as many zeros.
+
+    Attributes:
+        row: Nodes, `(n,)`.
+        col: Columns, `(n,)`.
+        value: What stood there, `(n,)`.
+    """
+
+    row: Tensor
+    col: Tensor
+    value: Tensor
+
+    def told(self, p: Tensor, weight: Tensor) -> float:
+        """Correlation of the values with P W at these places, whose other entries are not made."""
+        found = (p[self.row] * weight.T[self.col]).sum(1)
+        pair = torch.corrcoef(torch.stack([found, self.value]))[0, 1]
+        return float(pair.nan_to_num(-1.0))
+
+
+def hold_out(x: Matrix, share: float, generator: torch.Generator) -> tuple[Matrix, HeldOut | None]:
+    """Take a share of the non-zero attributes away; returns the rest and what was taken, if any.
+
+    Args:
+        x: Attributes, `(N, F)`, dense or sparse; not changed.
+        share: Share of the non-zeros; at most `MOST_HELD_OUT` are taken.
+        generator: Draws them, and places of zeros.
+    """
+    if share == 0:
+        return x, None
+    sparse = x.data if is_sparse(x.data) else x.data.to_sparse_csr()
+    crow, col, value = sparse.crow_indices(), sparse.col_indices(), sparse.values()
+    row = torch.repeat_interleave(crow.diff())
+    count = min(int(share * len(value)), MOST_HELD_OUT)
+    if count < 2:
+        return x, None  # too few to tell anything
+    taken = torch.randperm(len(value), generator=generator)[:count]
+    rest = value.clone()
+    rest[taken] = 0
+    N, num_features = x.shape
+    known = (row * num_features + col).sort().values
+    spots = torch.randint(N * num_features, (count,), generator=generator)
+    spots = spots[~torch.isin(spots, known)]
+    held = HeldOut(
+        torch.cat([row[taken], spots // num_features]),
+        torch.cat([col[taken], spots % num_features]),
+        torch.cat([value[taken], torch.zeros(len(spots))]),
+    )
+    left = csr_tensor(crow, col, rest, (N, num_features))
+    return Matrix(left if is_sparse(x.data) else left.to_dense()), held
+
+
 def fit(
     graph: Data,
     labels: ObservedLabels | None,
@@ -123,22 +187,32 @@ def fit(
     prepared = prepare(graph, config.attributes)
     x, smooth = prepared.x, prepared.adjacency.normalized
     sharpen = sharpening(prepared.adjacency)
+    seen, held = hold_out(x, config.held_out, generator)
     inward = Encoder(num_features, hidden=hidden, dim=dim, generator=generator).weights
     outward = Encoder(dim, hidden=hidden, dim=num_features, generator=generator).weights
     weights: list[Tensor] = [*inward, *outward]
     W0, W1, W2, W3 = weights
     optimizer = torch.optim.Adam(weights, lr=config.lr)
 
-    def encode() -> Tensor:
+    def encode(x: Matrix) -> Tensor:
         return smooth @ (F.relu(smooth @ (x @ W0)) @ W1)
 
+    codes, best, since = torch.empty(0), -torch.inf, 0
     for epoch in range(1, config.epochs + 1):
-        p = sharpen @ F.relu(sharpen @ (encode() @ W2))
-        loss = attribute_loss(p, W3, x)
+        p = sharpen @ F.relu(sharpen @ (encode(seen) @ W2))
+        if held is not None and epoch % EVERY == 0:
+            with torch.no_grad():
+                told = held.told(p, W3)
+                since += EVERY
+                if told > best:
+                    codes, best, since = encode(x), told, 0
+            if since >= config.patience:
+                break
+        loss = attribute_loss(p, W3, seen)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     with torch.no_grad():
-        return Fitted(encode())
+        return Fitted(codes if len(codes) else encode(x))
