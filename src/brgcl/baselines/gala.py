@@ -161,7 +161,7 @@ def hold_out(x: Matrix, share: float, generator: torch.Generator) -> tuple[Matri
     rest = value.clone()
     rest[taken] = 0
     N, num_features = x.shape
-    known = (row * num_features + col).sort().values
+    known = row * num_features + col
     spots = torch.randint(N * num_features, (count,), generator=generator)
     spots = spots[~torch.isin(spots, known)]
     held = HeldOut(
