@@ -4,7 +4,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from brgcl.method.node_loss import decorrelation_loss, node_loss, sample_negatives, unit_rows
+from brgcl.method.node_loss import (
+    aligned_rows,
+    decorrelation_loss,
+    node_loss,
+    sample_negatives,
+    unit_rows,
+)
 
 # Direct transcriptions: dense, quadratic, differentiated by autograd.
 
@@ -404,3 +410,11 @@ def test_the_gradient_follows_a_factor_on_the_loss(factor):
     node_loss(one, h2).backward()
     (factor * node_loss(many, h2)).backward()
     torch.testing.assert_close(many.grad, factor * one.grad)
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17])
+def test_aligned_rows_begin_at_multiples_of_sixteen(columns):
+    tile = aligned_rows(3, columns, torch.empty(1, dtype=torch.float64))
+    assert tile.shape == (3, columns)
+    assert tile.stride() == (32 if columns == 17 else 16, 1)
+    assert tile.dtype == torch.float64

@@ -33,7 +33,13 @@ from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
 from brgcl.baselines.inputs import prepare, seeded
 from brgcl.config import ViewSettings, check_types, require
 from brgcl.method.encoder import Encoder
-from brgcl.method.node_loss import CACHE_BYTES, check_all_pairs, sample_negatives
+from brgcl.method.node_loss import (
+    CACHE_BYTES,
+    LOG2_E,
+    aligned_rows,
+    check_all_pairs,
+    sample_negatives,
+)
 from brgcl.method.views import two_views
 
 
@@ -197,7 +203,9 @@ def _exact(w: Tensor, tau: float, tile_bytes: int) -> tuple[Tensor, Tensor]:
     kept: list[Tensor] = []
 
     def similarities(tile: slice) -> Tensor:
-        s = torch.mm(w[tile] / tau, w[tile.start :].T).exp_()  # from the diagonal to the right
+        right = w[tile.start :]  # from the diagonal on
+        s = aligned_rows(tile.stop - tile.start, len(right), w)
+        torch.mm(w[tile] * (LOG2_E / tau), right.T, out=s).exp2_()
         s.diagonal().zero_()
         return s
 
@@ -236,7 +244,8 @@ def _sampled(w: Tensor, tau: float, negatives: Tensor, tile_bytes: int) -> tuple
     gradient, of_columns = torch.empty_like(w), torch.zeros_like(columns)
     of_positive = torch.empty_like(positive)
     for tile in _tiles(rows, 2 * m, w, tile_bytes):
-        s = torch.mm(w[tile] / tau, columns.T).exp_()
+        s = aligned_rows(tile.stop - tile.start, 2 * m, w)
+        torch.mm(w[tile] * (LOG2_E / tau), columns.T, out=s).exp2_()
         mine = (own[tile] >= 0).nonzero().squeeze(1)
         place = own[tile][mine]
         s[mine, place] = 0  # a node is not its own negative, in neither view

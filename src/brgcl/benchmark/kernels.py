@@ -35,6 +35,7 @@ from torch import Tensor
 from brgcl.config import BRGCLConfig
 from brgcl.method.encoder import averages_first
 from brgcl.method.graph import Graph
+from brgcl.method.node_loss import aligned_rows
 from brgcl.method.train import num_negatives
 from brgcl.method.views import View
 
@@ -176,7 +177,7 @@ def _calls(
 
     def tiled(work: Callable[[slice, Tensor], Any]) -> list[Callable[[], Any]]:
         def sweep(rows: int) -> None:
-            scratch = torch.full((min(rows, sizes.N), sizes.m), 0.5)
+            scratch = aligned_rows(min(rows, sizes.N), sizes.m, Z).fill_(0.5)
             for start in range(0, sizes.N, rows):
                 tile = slice(start, min(start + rows, sizes.N))
                 work(tile, scratch[: tile.stop - tile.start])
@@ -206,6 +207,6 @@ def _calls(
         "U V'": tiled(lambda tile, s: torch.mm(Z[tile], V.T, out=s)),
         "S V": tiled(lambda tile, s: torch.mm(s, V, out=into[tile])),
         "S' U": tiled(lambda tile, s: gathered.addmm_(s.T, Z[tile])),
-        "exp": tiled(lambda tile, s: s.exp_().mul_(0)),
+        "exp": tiled(lambda tile, s: s.exp2_().mul_(0)),
         "Adam": [adam.step],
     }
