@@ -14,6 +14,7 @@ from brgcl import BRGCL, BRGCLConfig, NodeClassifier, make_graph
 from brgcl.benchmark import tuning as benchmark
 from brgcl.benchmark.protocol import Noise, draw_trial
 from brgcl.benchmark.run import classify_trial
+from brgcl.benchmark.settings_table import draw_searches
 from brgcl.benchmark.tuning import Comparison, tune_and_compare
 from brgcl.errors import InputError
 from brgcl.method.train import make_encoder
@@ -411,14 +412,27 @@ def test_the_summary_is_json(grid):
     assert {"xi", "gamma0", "score", "gain", "gain_error", "pruned"} < set(found["chosen"])
 
 
-@pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_the_surface_is_drawn(grid, tmp_path, kind):
+def test_the_surface_shows_every_trial_the_choice_and_the_holes(grid):
     pytest.importorskip("matplotlib")
-    holes = dataclasses.replace(grid, cells=grid.cells[:3])
-    page.plot(holes, tmp_path / f"surface.{kind}")
-    assert (tmp_path / f"surface.{kind}").stat().st_size > 1000
-    page.plot(dataclasses.replace(grid, mode="tpe"), tmp_path / f"points.{kind}")
-    assert (tmp_path / f"points.{kind}").stat().st_size > 1000
+    found = page.summary(dataclasses.replace(grid, cells=grid.cells[:3]))
+    axes = draw_searches({"small": found}).axes[0]
+    (image,) = axes.get_images()
+    assert image.get_array().count() == 3
+    assert sorted(image.get_array().compressed()) == sorted(c.score for c in grid.cells[:3])
+    frames = [patch for patch in axes.patches if not patch.get_hatch()]
+    holes = [patch for patch in axes.patches if patch.get_hatch()]
+    assert len(holes) == len(grid.xi) * len(grid.gamma0) - 3
+    at = (grid.xi.index(grid.chosen.xi), grid.gamma0.index(grid.chosen.gamma0))
+    assert frames[-1].get_center() == pytest.approx(at)
+    assert axes.get_title().startswith("small: 3 of 6 settings")
+
+
+def test_a_search_by_tpe_is_drawn_as_points(grid):
+    pytest.importorskip("matplotlib")
+    found = page.summary(dataclasses.replace(grid, mode="tpe"))
+    points = draw_searches({"small": found}).axes[0].collections[0]
+    assert points.get_offsets().tolist() == [[cell.xi, cell.gamma0] for cell in grid.cells]
+    assert points.get_array().tolist() == [cell.score for cell in grid.cells]
 
 
 # Fresh draws

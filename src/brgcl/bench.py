@@ -15,7 +15,7 @@ from brgcl.benchmark.plan import plan
 from brgcl.benchmark.plots import draw_all, plot_suite
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.runner import BACKENDS, Place, run
-from brgcl.benchmark.settings_table import FOLDER, read_searches
+from brgcl.benchmark.settings_table import read_searches
 from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
 from brgcl.benchmark.speed_page import (
     COLUMNS,
@@ -170,7 +170,7 @@ def table(
         raise unknown_name("format", format_, FORMATS)
     suite, found = load_suite(name), read_records(records)
     if suite.kind != "grid":
-        pages = [facts(suite, read_searches(records.parent / FOLDER))]
+        pages = [facts(suite, read_searches(Place(records).searches))]
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
     else:
@@ -212,7 +212,7 @@ def page(
     drawn = {
         file.stem: file.relative_to(out.parent).as_posix() for file in sorted(folder.glob("*.svg"))
     }
-    written = {out: results_page(found, read_searches(records.parent / FOLDER), text, drawn)}
+    written = {out: results_page(found, read_searches(Place(records).searches), text, drawn)}
     if readme is not None:
         written[readme] = put_summary(read_page(readme), found)
     if methods is not None:

@@ -6,14 +6,16 @@ from typing import Annotated
 import typer
 
 from brgcl import options
+from brgcl.benchmark.looks import save_picture
 from brgcl.benchmark.protocol import Trial, draw_trial
+from brgcl.benchmark.settings_table import draw_searches
 from brgcl.benchmark.speed_page import check_picture
 from brgcl.benchmark.tuning import NOT_COMPARED, tune_and_compare
 from brgcl.console import print_json, show_table, stdout
 from brgcl.options import open_graph, parse_duration, parse_noises, parse_trials, resolve_config
 from brgcl.progress import progress_bar
 from brgcl.storage import claim_file, write_text
-from brgcl.tune.page import COLUMNS, lines, plot, preset_text, summary, table_rows
+from brgcl.tune.page import COLUMNS, lines, preset_text, summary, table_rows
 
 
 def tune(
@@ -95,7 +97,7 @@ def tune(
         base = resolve_config("brgcl", "default", None, None, graph)
         write_text(out, preset_text(tuning, base, [f"brgcl tune, {name}.", *said]))
     if picture is not None:
-        plot(tuning, picture)
+        save_picture(draw_searches({name: summary(tuning)}), picture)
     if json_:
         given = {"labels": label_noise, "attributes": attribute_noise, "edges": edge_noise}
         found = {"dataset": name, "seed": seed, "noise": given, "noise_realised": realised}

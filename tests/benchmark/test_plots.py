@@ -258,7 +258,8 @@ def test_every_table_can_be_drawn(name, draw, monkeypatch):
     monkeypatch.setattr(maps, "learn", fake_learn)
     monkeypatch.setattr(maps, "place_nodes", lambda z, *, seed: (np.arange(40), z[:, :2].numpy()))
     if suite.kind != "grid":
-        with pytest.raises(InputError, match="no picture"):
+        missing = "no search" if suite.kind == "hyperparameters" else "no picture"
+        with pytest.raises(InputError, match=missing):
             draw(suite, {})
         return
     chosen = {"datasets": suite.datasets[:1]}

@@ -121,14 +121,14 @@ def _section(
     picture: str | None,
 ) -> str:
     lines = [f"## {suite.title}", f"`{suite.name}`: {suite.source}."]
+    if picture is not None:
+        lines.append(f"![{suite.title}]({picture})")
     if suite.kind != "grid":
         return "\n\n".join(
             [*lines, to_markdown(facts(suite, searches)), _commands(suite.name, None)]
         )
     if suite.reference != "brgcl":
         lines.append(f"Δ is the difference to {suite.reference}.")
-    if picture is not None:
-        lines.append(f"![{suite.title}]({picture})")
     lines += [f"- {note}" for note in suite.notes]
     used = {record.experiment.dataset for record in records.values()}
     for dataset in suite.datasets:

@@ -27,6 +27,7 @@ from brgcl.benchmark.looks import (
 from brgcl.benchmark.maps import draw_maps
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.runner import Place
+from brgcl.benchmark.settings_table import Search, draw_searches, read_searches
 from brgcl.benchmark.speed_page import check_picture
 from brgcl.benchmark.statistics import SHARES, Entry, table_entries
 from brgcl.benchmark.suite import WHOLE, Part, Suite, cells, load_suite, suite_names
@@ -87,28 +88,47 @@ def plot_suite(
         say: Told what takes long.
     """
     check_picture(file)
-    if suite.kind != "grid":
+    if suite.kind == "statistics":
         raise InputError(
             f"'{suite.name}' lists facts, of which there is no picture; "
             f"brgcl bench table {suite.name} shows them"
         )
-    cells(suite, part)  # refuses names that are not in the table
-    if suite.task == "prototypes" and len(suite.levels) > 1:
-        figure = draw_maps(suite, place, records, part, say=say)
+    if suite.kind == "hyperparameters":
+        figure = draw_searches(_searches(place))
     else:
-        entries = table_entries(suite, records, part)
-        several = len({entry.level for entry in entries}) > 1
-        # clean cells belong to many tables: alone they are no curve of this one
-        if not any(entry.n for entry in entries if not several or entry.noise != "none"):
-            graphs = ",".join(suite.datasets if part.datasets is None else part.datasets)
-            raise InputError(
-                f"'{place.records}' holds {'no noisy cell' if several else 'nothing'} of "
-                f"'{suite.name}' yet; brgcl bench run {name or suite.name} --datasets {graphs} "
-                "measures it"
-            )
-        figure = draw_curves(suite, entries) if several else draw_dots(suite, entries)
+        cells(suite, part)  # refuses names that are not in the table
+        if suite.task == "prototypes" and len(suite.levels) > 1:
+            figure = draw_maps(suite, place, records, part, say=say)
+        else:
+            figure = _draw_measured(suite, records, place, part, name or suite.name)
     save_picture(figure, file)
     return figure
+
+
+def _searches(place: Place) -> dict[str, Search]:
+    found = read_searches(place.searches)
+    if not found:
+        file = place.searches / "cora.json"
+        raise InputError(
+            f"there is no search in '{place.searches}' yet; brgcl tune cora --json > {file} "
+            "makes one"
+        )
+    return found
+
+
+def _draw_measured(
+    suite: Suite, records: Mapping[str, Record], place: Place, part: Part, name: str
+) -> Any:
+    entries = table_entries(suite, records, part)
+    several = len({entry.level for entry in entries}) > 1
+    # clean cells belong to many tables: alone they are no curve of this one
+    if not any(entry.n for entry in entries if not several or entry.noise != "none"):
+        graphs = ",".join(suite.datasets if part.datasets is None else part.datasets)
+        raise InputError(
+            f"'{place.records}' holds {'no noisy cell' if several else 'nothing'} of "
+            f"'{suite.name}' yet; brgcl bench run {name} --datasets {graphs} measures it"
+        )
+    return draw_curves(suite, entries) if several else draw_dots(suite, entries)
 
 
 def draw_all(records: Mapping[str, Record], folder: Path, place: Place) -> list[Path]:
@@ -116,10 +136,16 @@ def draw_all(records: Mapping[str, Record], folder: Path, place: Place) -> list[
     written = []
     for name in suite_names():
         suite = load_suite(name)
-        if suite.kind != "grid" or suite.task == "prototypes":
+        if suite.kind == "hyperparameters":
+            measured = bool(read_searches(place.searches))
+        elif suite.kind != "grid" or suite.task == "prototypes":
             continue  # facts have no picture, and maps need trainings besides records
-        if any(entry.n and (len(suite.levels) == 1 or entry.noise != "none")
-               for entry in table_entries(suite, records)):  # fmt: skip
+        else:
+            measured = any(
+                entry.n and (len(suite.levels) == 1 or entry.noise != "none")
+                for entry in table_entries(suite, records)
+            )
+        if measured:
             file = folder / f"{name}.svg"
             plot_suite(suite, records, file, place)
             written.append(file)

@@ -56,6 +56,11 @@ class Place:
         """Folder of trainings."""
         return self.records.parent / "cache"
 
+    @property
+    def searches(self) -> Path:
+        """Folder of searches; one file a graph, as `brgcl tune NAME --json` prints it."""
+        return self.records.parent / "tuning"
+
 
 def run(
     experiments: Sequence[Experiment],

@@ -1,16 +1,17 @@
-"""Searches of `brgcl tune` -> the table of settings chosen for each graph, beside the paper's."""
+"""Searches of `brgcl tune` -> the settings chosen for each graph beside the paper's; a picture."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from brgcl.benchmark.looks import PAGE, look, new_figure
 from brgcl.benchmark.suite import Suite
 from brgcl.benchmark.tables import Line, Sheet, figure
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
+from brgcl.tune.surface import MARKS, draw_surface
 
-FOLDER = "tuning"  # beside the records; one file a graph, as `brgcl tune NAME --json` prints it
 Search = Mapping[str, Any]
 
 
@@ -53,6 +54,18 @@ def settings_sheet(suite: Suite, searches: Mapping[str, Search]) -> Sheet:
         rows.append((dataset, [*cells, *searched]))
     columns = ["graph", *suite.metrics, "search", "against the default on fresh draws"]
     return Sheet(suite.title, columns, rows, suite.notes)
+
+
+def draw_searches(searches: Mapping[str, Search]) -> Any:
+    """Draw the score over xi and gamma0, a panel for each graph; returns the figure."""
+    columns = min(2, len(searches))
+    places = [(number // columns, number % columns) for number in range(len(searches))]
+    height = 3.0 * (places[-1][0] + 1) + 0.6
+    with look():
+        figure, panels = new_figure(f"Scores of settings\n{MARKS}", PAGE, height, places)
+        for (name, search), axes in zip(searches.items(), panels, strict=True):
+            draw_surface(axes, search, name)
+    return figure
 
 
 def _how(search: Search) -> list[Line]:

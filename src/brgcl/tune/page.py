@@ -1,12 +1,10 @@
-"""What `tune` shows: a table, sentences, JSON, a preset in a TOML file, a picture."""
+"""What `tune` shows: a table, sentences, JSON, a preset in a TOML file."""
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import Any
 
 from brgcl.config import BRGCLConfig
-from brgcl.storage import replacing
 from brgcl.tune.search import Tuning
 from brgcl.tune.trial import Cell
 
@@ -71,6 +69,8 @@ def summary(tuning: Tuning) -> dict[str, Any]:
         "default": dataclasses.asdict(tuning.default),
         "chosen": dataclasses.asdict(tuning.chosen),
         "keeps_default": tuning.keeps_default,
+        "xi": list(tuning.xi),
+        "gamma0": list(tuning.gamma0),
         "rival": None if tuning.rival is None else dataclasses.asdict(tuning.rival),
         "trials": [dataclasses.asdict(cell) for cell in tuning.cells],
     }
@@ -88,72 +88,6 @@ def preset_text(tuning: Tuning, base: BRGCLConfig, comments: list[str]) -> str:
     changed = [name for name in chosen if name in ("xi", "gamma0") or chosen[name] != before[name]]
     settings = [f"{name} = {_toml(chosen[name])}" for name in changed if name != "seed"]
     return "\n".join([*(f"# {text}" for text in comments), *settings]) + "\n"
-
-
-def plot(tuning: Tuning, file: Path) -> None:
-    """Draw the score over xi and gamma0; the choice is framed, what was not tried is hatched."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.4, 5.2), layout="constrained")
-    axes = figure.subplots()
-    drawn = (_draw_grid if tuning.mode == "grid" else _draw_points)(axes, tuning)
-    figure.colorbar(drawn, ax=axes, label=f"score ({tuning.criterion})")
-    whole = [cell for cell in tuning.cells if not cell.pruned]
-    error = f", standard error about {whole[0].error:.3f}" if whole else ""
-    axes.set(xlabel="xi", ylabel="gamma0")
-    axes.set_title(
-        f"{len(tuning.cells)} of {tuning.wanted} settings{error}\n"
-        "red frame: choice, dashed: default, small dot: pruned",
-        fontsize=9,
-    )
-    with replacing(file) as temporary:
-        figure.savefig(temporary, format=file.suffix[1:].lower())
-
-
-def _draw_grid(axes: Any, tuning: Tuning) -> Any:
-    import numpy as np
-    from matplotlib.patches import Rectangle
-
-    values = np.full((len(tuning.gamma0), len(tuning.xi)), np.nan)
-
-    def place(cell: Cell) -> tuple[int, int] | None:
-        if cell.xi in tuning.xi and cell.gamma0 in tuning.gamma0:
-            return tuning.xi.index(cell.xi), tuning.gamma0.index(cell.gamma0)
-        return None  # a default off the grid
-
-    for cell in tuning.cells:
-        spot = place(cell)
-        if spot is not None:
-            values[spot[1], spot[0]] = cell.score
-            if cell.pruned:
-                axes.plot(*spot, ".", color="white", markersize=4)
-    drawn = axes.imshow(np.ma.masked_invalid(values), origin="lower", aspect="auto")
-    for row, column in zip(*np.nonzero(np.isnan(values)), strict=True):
-        axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="///",
-                                 edgecolor="0.7", linewidth=0))  # fmt: skip
-    for cell, color, style in ((tuning.default, "black", "--"), (tuning.chosen, "red", "-")):
-        spot = place(cell)
-        if spot is not None:
-            axes.add_patch(Rectangle((spot[0] - 0.45, spot[1] - 0.45), 0.9, 0.9, fill=False,
-                                     edgecolor=color, linestyle=style, linewidth=2))  # fmt: skip
-    axes.set_xticks(range(len(tuning.xi)), [f"{value:g}" for value in tuning.xi])
-    axes.set_yticks(range(len(tuning.gamma0)), [f"{value:g}" for value in tuning.gamma0])
-    return drawn
-
-
-def _draw_points(axes: Any, tuning: Tuning) -> Any:
-    cells = tuning.cells or (tuning.default,)
-    drawn = axes.scatter(
-        [cell.xi for cell in cells],
-        [cell.gamma0 for cell in cells],
-        c=[cell.score for cell in cells],
-        s=[20 if cell.pruned else 140 for cell in cells],
-    )
-    for cell, color, style in ((tuning.default, "black", "--"), (tuning.chosen, "red", "-")):
-        axes.scatter([cell.xi], [cell.gamma0], s=320, facecolors="none", edgecolors=color,
-                     linestyles=style, linewidths=2, marker="s")  # fmt: skip
-    axes.grid(alpha=0.3)
-    return drawn
 
 
 def _row(cell: Cell, tuning: Tuning) -> list[str]:
