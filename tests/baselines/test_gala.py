@@ -6,7 +6,7 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines import inputs
-from brgcl.baselines.gala import GALAConfig, attribute_loss, fit, hold_out, sharpening
+from brgcl.baselines.gala import GALAConfig, attribute_loss, fit, hold_out, sharpening, widths
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
@@ -178,6 +178,13 @@ def test_training_stops_when_the_attributes_held_out_are_told_no_better():
 # Limits
 
 
+def test_large_graphs_get_a_narrower_network():
+    assert widths(GALAConfig(), 5000) == (1600, 400)
+    assert widths(GALAConfig(), 5001) == (256, 64)
+    assert widths(GALAConfig(hidden=9, dim=5), 5001) == (9, 5)
+    assert widths(GALAConfig(dim=5), 100) == (1600, 5)
+
+
 def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_BYTES", 1000)
     with pytest.raises(InputError, match=r"gala would need .* narrower"):
@@ -187,7 +194,7 @@ def test_what_does_not_fit_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"hidden": 0}, "hidden must be at least 1, got 0"),
+        ({"hidden": 0}, "hidden must be at least 1, or auto, got 0"),
         ({"dim": "wide"}, "dim must be"),
         ({"epochs": 0}, "epochs must be at least 1"),
     ],

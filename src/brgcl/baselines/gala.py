@@ -16,7 +16,7 @@ away before training, and the codes kept are those whose Y tells best what they 
 
 Park et al., Symmetric Graph Convolutional Autoencoder for Unsupervised Graph Representation
 Learning, ICCV 2019. Differences: the epoch is chosen as said, the authors train for a fixed number;
-a narrow network; no cost on affinities, which the authors have for images.
+large graphs get a narrower network; no cost on affinities, which the authors have for images.
 """
 
 from dataclasses import dataclass
@@ -34,6 +34,7 @@ from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 
+WIDE_UP_TO = 5000  # nodes
 EVERY = 10  # epochs between two looks at what is held out
 MOST_HELD_OUT = 20_000  # attributes
 
@@ -42,10 +43,10 @@ MOST_HELD_OUT = 20_000  # attributes
 class GALAConfig:
     """Settings of GALA."""
 
-    hidden: int = 256
-    """Units of the outer hidden layers."""
-    dim: int = 64
-    """Dimension of the representations."""
+    hidden: int | Literal["auto"] = "auto"
+    """Units of the outer hidden layers: auto = 1,600 up to 5,000 nodes, then 256."""
+    dim: int | Literal["auto"] = "auto"
+    """Dimension of the representations: auto = 400 up to 5,000 nodes, then 64."""
     lr: float = 1e-4
     """Learning rate of Adam."""
     epochs: int = 1000
@@ -60,10 +61,20 @@ class GALAConfig:
     def __post_init__(self) -> None:
         """Check every field."""
         check_types(self)
+        for name in ("hidden", "dim"):
+            value = getattr(self, name)
+            require(self, name, value == "auto" or value >= 1, "at least 1, or auto")
         require(self, "lr", self.lr > 0, "above 0")
-        for name in ("hidden", "dim", "epochs", "patience"):
+        for name in ("epochs", "patience"):
             require(self, name, getattr(self, name) >= 1, "at least 1")
         require(self, "held_out", 0 <= self.held_out < 1, "in [0, 1)")
+
+
+def widths(config: GALAConfig, num_nodes: int) -> tuple[int, int]:
+    """Resolve the setting "auto" for the hidden layers and the code."""
+    wide = num_nodes <= WIDE_UP_TO
+    hidden = (1600 if wide else 256) if config.hidden == "auto" else config.hidden
+    return hidden, (400 if wide else 64) if config.dim == "auto" else config.dim
 
 
 def sharpening(adjacency: Adjacency) -> Matrix:
@@ -171,7 +182,7 @@ def fit(
 ) -> Fitted:
     """Train the autoencoder and return its middle layer; `labels` are not read."""
     N, num_features = graph.x.shape
-    hidden, dim = config.hidden, config.dim
+    hidden, dim = widths(config, N)
     check_memory("gala", 10 * 4.0 * N * hidden, "make it narrower (hidden, dim)")
     prepared = prepare(graph, config.attributes)
     x, smooth = prepared.x, prepared.adjacency.normalized
