@@ -112,10 +112,23 @@ def test_the_reported_loss_is_the_weighted_sum():
 
 def test_validation_labels_choose_the_epoch():
     validation = torch.tensor([-1, -1, 1, 0, -1, -1])  # the wrong way round: early epochs win
-    chosen = fit(GRAPH, dataclasses.replace(LABELS, validation=validation), config_of(30), rng())
-    last = fit(GRAPH, LABELS, config_of(30), rng())
+    config = dataclasses.replace(config_of(30), warmup_epochs=2)
+    chosen = fit(GRAPH, dataclasses.replace(LABELS, validation=validation), config, rng())
+    last = fit(GRAPH, LABELS, config, rng())
     assert not torch.equal(chosen.representations, last.representations)
     assert last.probabilities.argmax(1)[[0, 1, 4, 5]].tolist() == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("warmup", [29, 40])
+def test_epochs_of_the_warm_up_are_not_chosen(warmup):
+    validation = torch.tensor([-1, -1, 1, 0, -1, -1])  # the wrong way round: early epochs win
+    labels = dataclasses.replace(LABELS, validation=validation)
+    config = dataclasses.replace(config_of(30), warmup_epochs=warmup)
+    last = fit(GRAPH, LABELS, config, rng()).representations
+    assert torch.equal(fit(GRAPH, labels, config, rng()).representations, last)
+    alone = dataclasses.replace(config, proto_weight=0.0)  # no prototypes, no warm-up
+    last = fit(GRAPH, LABELS, alone, rng()).representations
+    assert not torch.equal(fit(GRAPH, labels, alone, rng()).representations, last)
 
 
 def config_of(epochs):

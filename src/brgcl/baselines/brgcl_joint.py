@@ -12,7 +12,8 @@ representation, which is what the decoupled training avoids.
 
 Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022, joint training in the supplement.
 Differences: the paper gives no settings for it; all are those of BRGCL and of the perceptron of
-`NodeClassifier`. The epoch with the best validation accuracy is kept, or the last one.
+`NodeClassifier`. The epoch with the best validation accuracy is kept, or the last one; those of the
+warm-up cannot be chosen, because prototypes have no part in them.
 """
 
 from dataclasses import dataclass
@@ -93,6 +94,7 @@ def fit(
     optimizer = torch.optim.Adam(groups, weight_decay=config.weight_decay)
     proto_weight = resolve_proto_weight(config, N)
     centers = None
+    warmup = min(config.warmup_epochs, config.epochs - 1) if proto_weight > 0 else 0
     best = BestEpoch(labels.validation)
     for t in range(1, config.epochs + 1):
         optimizer.zero_grad(set_to_none=True)
@@ -112,7 +114,7 @@ def fit(
             rest = classes + proto_weight * proto
         add_gradient(rest)
         optimizer.step()
-        if best.wants(last=t == config.epochs):
+        if t > warmup and best.wants(last=t == config.epochs):
             with torch.no_grad():
                 h = F.normalize(encoder(x, adjacency.normalized), dim=1)
                 best.offer(h, head(h))
