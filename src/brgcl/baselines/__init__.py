@@ -344,7 +344,8 @@ METHODS: dict[str, Method] = {
         oracle="",
         cost="time O(E D + N D²); memory O(E + N D)",
         presets={
-            "coauthor-cs": {"drop1": 0.3, "drop2": 0.2},
+            "citeseer": {"epochs": 50, "warmup_epochs": 5},
+            "coauthor-cs": {"drop1": 0.3, "drop2": 0.2, "mask1": 0.3, "mask2": 0.4},
         },
     ),
     "graphmae": Method(
