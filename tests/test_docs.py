@@ -125,11 +125,6 @@ def test_parameters_lists_what_the_paper_literal_preset_changes():
     assert {name: (float(xi), float(gamma0)) for name, xi, gamma0 in table} == PAPER_TABLE
 
 
-def test_the_presets_of_data_sets_are_as_stated():
-    if "at present they equal the default" in " ".join(read("parameters.md").split()):
-        assert all(BRGCLConfig.preset(name) == BRGCLConfig() for name in PAPER_TABLE)
-
-
 def test_parameters_lists_the_settings_of_the_classifier():
     found = stated(section(read("parameters.md"), "## The classifier"), 3)
     signature = inspect.signature(NodeClassifier)

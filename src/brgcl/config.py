@@ -30,7 +30,7 @@ class ViewSettings:
 
 # Settings per data set that differ from the default.
 PRESETS: dict[str, dict[str, Any]] = {
-    "cora": {},
+    "cora": {"xi": 0.1, "gamma0": 0.2},
     "citeseer": {},
     "pubmed": {},
     "coauthor-cs": {},

@@ -12,8 +12,9 @@ along a cosine. The representation is the online network's code, before the pred
 
 Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale Representation Learning
 on Graphs via Bootstrapping, ICLR 2022. Differences: fewer epochs at a higher learning rate and
-stronger views, chosen by validation accuracy on cora; both directions of an edge are dropped together; no biases before
-batch normalisation, which would remove them; attributes are scaled.
+stronger views, chosen by validation accuracy on cora and citeseer; both directions of an edge are
+dropped together; no biases before batch normalisation, which would remove them; attributes are
+scaled.
 """
 
 import math

@@ -60,9 +60,9 @@ def draw_searches(searches: Mapping[str, Search]) -> Any:
     """Draw the score over xi and gamma0, a panel for each graph; returns the figure."""
     columns = min(2, len(searches))
     places = [(number // columns, number % columns) for number in range(len(searches))]
-    height = 3.0 * (places[-1][0] + 1) + 0.6
+    width, height = PAGE / 2 * max(columns, 1.2), 3.0 * (places[-1][0] + 1) + 0.6
     with look():
-        figure, panels = new_figure(f"Scores of settings\n{MARKS}", PAGE, height, places)
+        figure, panels = new_figure(f"Scores of settings\n{MARKS}", width, height, places)
         for (name, search), axes in zip(searches.items(), panels, strict=True):
             draw_surface(axes, search, name)
     return figure

@@ -49,6 +49,7 @@ def _draw_grid(axes: Any, found: Mapping[str, Any]) -> Any:
         if spot is not None:
             axes.add_patch(Rectangle((spot[0] - 0.45, spot[1] - 0.45), 0.9, 0.9, fill=False,
                                      edgecolor=color, linestyle=style, linewidth=2))  # fmt: skip
+    axes.grid(visible=False)
     axes.set_xticks(range(len(xi)), [f"{value:g}" for value in xi])
     axes.set_yticks(range(len(gamma0)), [f"{value:g}" for value in gamma0])
     return drawn
