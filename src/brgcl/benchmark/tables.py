@@ -124,7 +124,7 @@ def cell_lines(entry: Entry, *, has_files: bool = True) -> list[Line]:
         if entry.failed:
             lines.append(Line(f"{entry.failed} failed"))
         elif missing:
-            lines.append(Line(f"{missing} draws not run"))
+            lines.append(Line(f"{missing} draw{'s' if missing > 1 else ''} not run"))
     if entry.published_mean is not None:
         text = f"paper {figure(entry.published_mean, entry.metric)}"
         if entry.published_std is not None:
