@@ -5,8 +5,10 @@ import json
 import pytest
 
 from brgcl.benchmark.forms import to_text
+from brgcl.benchmark.plots import plot_suite
+from brgcl.benchmark.runner import Place
 from brgcl.benchmark.settings_table import read_searches, settings_of, settings_sheet
-from brgcl.benchmark.suite import load_suite
+from brgcl.benchmark.suite import Part, load_suite
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 
@@ -22,6 +24,13 @@ def search():
         "noise": {"labels": "symmetric:0.4", "attributes": None, "edges": None},
         "keeps_default": False,
         "chosen": {"xi": 0.25, "gamma0": 0.6, "gain": 0.021, "gain_error": 0.014},
+        "default": {"xi": 0.5, "gamma0": 0.3},
+        "xi": [0.25, 0.5],
+        "gamma0": [0.3, 0.6],
+        "trials": [
+            {"xi": 0.25, "gamma0": 0.6, "score": 0.5, "error": 0.04, "pruned": False},
+            {"xi": 0.5, "gamma0": 0.3, "score": 0.4, "error": 0.04, "pruned": False},
+        ],
         "comparison": {
             "metric": "accuracy", "xi": 0.25, "gamma0": 0.6, "n": 5, "verdict": "worse",
             "default_mean": 0.76, "other_mean": 0.75,
@@ -69,3 +78,29 @@ def test_another_file_is_refused(tmp_path, text):
     (tmp_path / "cora.json").write_text(text)
     with pytest.raises(InputError, match=r"cora\.json"):
         read_searches(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["trials", "xi", "mode", "comparison"])
+def test_a_search_without_what_is_shown_is_refused(tmp_path, search, name):
+    del search[name]
+    (tmp_path / "cora.json").write_text(json.dumps(search))
+    with pytest.raises(InputError, match=r"cora\.json"):
+        read_searches(tmp_path)
+
+
+def test_searches_are_drawn_for_the_graphs_asked_for(tmp_path, search):
+    pytest.importorskip("matplotlib")
+    place = Place(tmp_path / "records.jsonl")
+    place.searches.mkdir()
+    for name in ("cora", "citeseer"):
+        (place.searches / f"{name}.json").write_text(json.dumps(search))
+    suite = load_suite("hyperparameters")
+
+    def titles(**part):
+        figure = plot_suite(suite, {}, tmp_path / "a.svg", place, Part(**part))
+        return [axes.get_title().split(":")[0] for axes in figure.axes if axes.get_title()]
+
+    assert titles() == ["citeseer", "cora"]
+    assert titles(datasets=["cora"]) == ["cora"]
+    with pytest.raises(InputError, match="brgcl tune pubmed --json"):
+        titles(datasets=["pubmed"])

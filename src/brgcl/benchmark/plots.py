@@ -94,7 +94,7 @@ def plot_suite(
             f"brgcl bench table {suite.name} shows them"
         )
     if suite.kind == "hyperparameters":
-        figure = draw_searches(_searches(place))
+        figure = draw_searches(_searches(place, part))
     else:
         cells(suite, part)  # refuses names that are not in the table
         if suite.task == "prototypes" and len(suite.levels) > 1:
@@ -105,15 +105,16 @@ def plot_suite(
     return figure
 
 
-def _searches(place: Place) -> dict[str, Search]:
+def _searches(place: Place, part: Part) -> dict[str, Search]:
     found = read_searches(place.searches)
-    if not found:
-        file = place.searches / "cora.json"
+    wanted = list(found) if part.datasets is None else part.datasets
+    missing = [name for name in wanted or ["cora"] if name not in found]
+    if missing:
+        file = place.searches / f"{missing[0]}.json"
         raise InputError(
-            f"there is no search in '{place.searches}' yet; brgcl tune cora --json > {file} "
-            "makes one"
+            f"there is no search in '{file}' yet; brgcl tune {missing[0]} --json > {file} makes one"
         )
-    return found
+    return {name: found[name] for name in wanted}
 
 
 def _draw_measured(

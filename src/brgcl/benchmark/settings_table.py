@@ -13,6 +13,10 @@ from brgcl.errors import InputError
 from brgcl.tune.surface import MARKS, draw_surface
 
 Search = Mapping[str, Any]
+SHOWN = (
+    "criterion", "mode", "epochs", "noise", "xi", "gamma0", "trials", "trials_wanted",
+    "trials_done", "default", "comparison",
+)  # fmt: skip
 
 
 def read_searches(folder: Path) -> dict[str, Search]:
@@ -26,6 +30,7 @@ def read_searches(folder: Path) -> dict[str, Search]:
         try:
             search = json.loads(file.read_text(encoding="utf-8"))
             settings_of(search)
+            _ = [search[name] for name in SHOWN]
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"'{file}' is not what brgcl tune --json prints") from error
         found[file.stem] = search
