@@ -1,5 +1,6 @@
 """What the README shows is what runs."""
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -58,3 +59,23 @@ def test_make_targets_exist():
     named = set(re.findall(r"^    make ([a-z-]+)", README, flags=re.M))
     assert named
     assert named <= targets
+
+
+def test_demo_figures_are_those_of_its_record():
+    demo = json.loads((ROOT / "results" / "demo.json").read_text(encoding="utf-8"))
+    for title, name in [("GCN on the noisy labels", "gcn"), ("BRGCL on the same labels", "brgcl")]:
+        accuracy, spread = demo[f"{name}_accuracy_mean"], demo[f"{name}_accuracy_std"]
+        assert f"| {title} | {accuracy:.3f} ± {spread:.3f} |" in README
+    assert f"s.d. of {demo['n']} |" in README
+    found, right = demo["recall_mean"], demo["precision_mean"]
+    assert f"it finds {found:.0%}, and {right:.0%} of".replace("%", " %") in README
+
+
+@pytest.mark.slow
+def test_demo_gives_its_record(tmp_path, capsys):
+    app(["demo", "--json", "--out", str(tmp_path)], standalone_mode=False)
+    now = json.loads(capsys.readouterr().out)
+    then = json.loads((ROOT / "results" / "demo.json").read_text(encoding="utf-8"))
+    assert now.keys() == then.keys()
+    for name in ("gcn_accuracy_mean", "brgcl_accuracy_mean"):
+        assert now[name] == pytest.approx(then[name], abs=0.02)  # other machines round otherwise
