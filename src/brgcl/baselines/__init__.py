@@ -106,6 +106,7 @@ METHODS: dict[str, Method] = {
         presets={
             "citeseer": {"alpha": 3.0},
             "pubmed": {"hidden": 128, "lr": 0.01, "n_p": 5, "p_u": 1.0, "alpha": 0.1},
+            **GCN_PRESETS,
         },
     ),
     "co-teaching": Method(
