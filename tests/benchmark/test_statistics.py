@@ -109,6 +109,19 @@ def test_best_and_its_ties_are_marked(suite, records):
     assert not entry(suite, records, "gcn", 0.4).is_best
 
 
+def test_a_row_with_easy_draws_only_is_not_the_best(suite, records):
+    for key, record in list(records.items()):
+        of = record.experiment
+        if (of.method, of.level, of.seed) == ("gcn", 0.4, 3):
+            record.metrics["accuracy"] = SCORES["brgcl", 0.4][3] - 0.001
+        elif (of.method, of.level) == ("gcn", 0.4):
+            del records[key]
+    gcn, ours = (entry(suite, records, row, 0.4) for row in ("gcn", "brgcl"))
+    assert gcn.mean > ours.mean
+    assert ours.is_best
+    assert not gcn.is_best
+
+
 def test_a_row_below_by_more_than_a_point_is_no_tie():
     wide = paired_difference({0: 0.5, 1: 0.9}, {0: 0.8, 1: 0.7})
     assert wide.low < 0 < wide.high

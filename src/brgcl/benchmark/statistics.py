@@ -66,7 +66,7 @@ class Entry:
         published_std: The paper's deviation.
         paired: Difference to the reference row; None for that row itself or without common draws.
         realised: Mean realised noise of the part that is corrupted.
-        is_best: Whether it has the best mean of its column, or is tied with it.
+        is_best: Whether it leads its column over the same draws, or is tied with the one that does.
         at_least: Whether a cap was reached, so that the mean is a lower bound.
         seconds: Processor time that the missing draws would take; None if unknown.
     """
@@ -198,28 +198,46 @@ def _touches(experiment: Experiment, part: str) -> bool:
 
 def _compare(entries: Sequence[Entry], suite: Suite) -> list[Entry]:
     """Set beside each cell its difference to the reference row, and mark the best of a column."""
-    columns: dict[tuple[str, str, float, str], list[Entry]] = {}
-    for entry in entries:
+    columns: dict[tuple[str, str, float, str], list[int]] = {}
+    for place, entry in enumerate(entries):
         where = (entry.dataset, entry.noise, entry.level, entry.metric)
-        columns.setdefault(where, []).append(entry)
-    found = []
-    for entry in entries:
-        column = columns[entry.dataset, entry.noise, entry.level, entry.metric]
-        paired = None
-        reference = next((other for other in column if other.row == suite.reference), None)
-        if reference is not None and reference is not entry:
-            paired = paired_difference(entry.values, reference.values)
-        found.append(replace(entry, paired=paired, is_best=_is_best(entry, column)))
+        columns.setdefault(where, []).append(place)
+    found = list(entries)
+    for places in columns.values():
+        column = [entries[place] for place in places]
+        reference = next((entry for entry in column if entry.row == suite.reference), None)
+        gaps = [
+            paired_difference(entry.values, reference.values)
+            if reference is not None and reference is not entry
+            else None
+            for entry in column
+        ]
+        best = _best(column, gaps, reference)
+        for place, gap in zip(places, gaps, strict=True):
+            entry = entries[place]
+            found[place] = replace(entry, paired=gap, is_best=_is_best(entry, best))
     return found
 
 
-def _is_best(entry: Entry, column: Sequence[Entry]) -> bool:
-    run = [other for other in column if other.mean is not None]
-    if entry.mean is None or entry.metric not in SCORES or len(run) < 2:
-        return False
-    best = max(run, key=lambda other: other.mean or 0.0)
-    if entry is best:
-        return True
+def _best(
+    column: Sequence[Entry], gaps: Sequence[Paired | None], reference: Entry | None
+) -> Entry | None:
+    """The row with the largest lead over the reference, on the draws that both have.
+
+    Rows that miss draws may miss the hard ones; their own means would not be comparable.
+    """
+    base = 0.0 if reference is None else reference.mean or 0.0
+    leads = [
+        (entry.mean - base if gap is None else gap.mean, entry)
+        for entry, gap in zip(column, gaps, strict=True)
+        if entry.mean is not None and entry.metric in SCORES
+    ]
+    return max(leads, key=lambda pair: pair[0])[1] if len(leads) > 1 else None
+
+
+def _is_best(entry: Entry, best: Entry | None) -> bool:
+    if best is None or entry.mean is None or entry is best:
+        return entry is best
     gap = paired_difference(entry.values, best.values)
     return gap is not None and gap.is_tie
 
