@@ -61,7 +61,7 @@ def test_make_targets_exist():
     assert named <= targets
 
 
-def test_demo_figures_are_those_of_its_record():
+def test_demo_figures_are_those_of_its_record():  # brgcl demo --json > results/demo.json
     demo = json.loads((ROOT / "results" / "demo.json").read_text(encoding="utf-8"))
     for title, name in [("GCN on the noisy labels", "gcn"), ("BRGCL on the same labels", "brgcl")]:
         accuracy, spread = demo[f"{name}_accuracy_mean"], demo[f"{name}_accuracy_std"]
@@ -77,5 +77,6 @@ def test_demo_gives_its_record(tmp_path, capsys):
     now = json.loads(capsys.readouterr().out)
     then = json.loads((ROOT / "results" / "demo.json").read_text(encoding="utf-8"))
     assert now.keys() == then.keys()
+    assert now["n"] == then["n"]
     for name in ("gcn_accuracy_mean", "brgcl_accuracy_mean"):
         assert now[name] == pytest.approx(then[name], abs=0.02)  # other machines round otherwise
