@@ -76,15 +76,29 @@ def dense_training(operators, dim, lr, epochs):
     return losses, kept
 
 
+def dense_diffusion(A):
+    return 0.2 * torch.linalg.inv(torch.eye(len(A)) - 0.8 * A)
+
+
+def dense_cut(S, cutoff):
+    S = S.where(cutoff <= S, 0)
+    return S / S.max(0).values
+
+
 CASES = {
     "dgi": (dgi.fit, dgi.DGIConfig, [dense_adjacency()]),
     "mvgrl": (
         mvgrl.fit,
         mvgrl.MVGRLConfig,
-        [dense_adjacency(), 0.2 * torch.linalg.inv(torch.eye(6) - 0.8 * dense_adjacency())],
+        [dense_adjacency(), dense_diffusion(dense_adjacency())],
+    ),
+    "mvgrl, cut": (
+        mvgrl.fit,
+        mvgrl.MVGRLConfig,
+        [dense_adjacency(), dense_cut(dense_diffusion(dense_adjacency()), 0.1)],
     ),
 }
-MANY_STEPS = {"dgi": {}, "mvgrl": {"steps": 100}}
+MANY_STEPS = {"dgi": {}, "mvgrl": {"steps": 100}, "mvgrl, cut": {"steps": 100, "cutoff": 0.1}}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -135,7 +149,7 @@ def test_diffusion_by_steps_is_near_the_dense_inverse():
     data = make_graph(200, num_classes=3, num_features=20)
     A = prepare(data).adjacency.normalized
     eye = torch.eye(200)
-    exact = 0.2 * torch.linalg.inv(eye - 0.8 * A.data.to_dense())
+    exact = dense_diffusion(A.dense)
     found = Diffusion(A, mvgrl.MVGRLConfig().alpha, mvgrl.MVGRLConfig().steps) @ eye
     assert float((found - exact).abs().sum(1).max()) < 0.05  # 0.8^20 = 0.012 of a row's weight
     assert float((exact.diagonal() - found.diagonal()).abs().max()) < 0.002
@@ -198,3 +212,21 @@ def test_wrong_settings_are_refused(Config, changes, message):
 def test_the_diffusion_needs_a_teleport_probability():
     with pytest.raises(InputError, match=r"alpha must be in \(0, 1\], got 0"):
         mvgrl.MVGRLConfig(alpha=0)
+
+
+def test_a_diffusion_cut_in_tiles_is_the_dense_one_cut(monkeypatch):
+    monkeypatch.setattr(mvgrl, "COLUMNS_PER_TILE", 64)  # the last tile is not full
+    A = prepare(make_graph(200, num_classes=3, num_features=20)).adjacency.normalized
+    found = mvgrl.cut(Diffusion(A, 0.2, 100), cutoff=0.011)
+    expected = dense_cut(dense_diffusion(A.dense), 0.011)
+    assert torch.allclose(found.dense, expected, atol=1e-5)
+    assert found.num_stored == int((expected > 0).sum()) < 200 * 200 / 2
+
+
+def test_columns_that_are_cut_whole_stay_zero():
+    A = prepare(GRAPH).adjacency.normalized
+    found = mvgrl.cut(Diffusion(A, 0.2, 100), cutoff=0.405).dense
+    assert torch.isfinite(found).all()
+    empty = dense_diffusion(dense_adjacency()).max(0).values < 0.405
+    assert 0 < int(empty.sum()) < 6
+    assert bool((found[:, empty] == 0).all())

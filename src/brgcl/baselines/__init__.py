@@ -348,6 +348,7 @@ METHODS: dict[str, Method] = {
         uses_labels=False,
         oracle="",
         cost="time O(K E D) with K rounds of diffusion; memory O(E + N D)",
+        presets={"citeseer": {"cutoff": 0.01}},
     ),
     "bgrl": Method(
         fit=bgrl.fit,
