@@ -359,7 +359,7 @@ METHODS: dict[str, Method] = {
         oracle="",
         cost="time O(E D + N D²); memory O(E + N D)",
         presets={
-            "citeseer": {"epochs": 50, "warmup_epochs": 5},
+            "citeseer": {"hidden": 1024, "dim": 512, "epochs": 50, "warmup_epochs": 5},
             "coauthor-cs": {"drop1": 0.3, "drop2": 0.2, "mask1": 0.3, "mask2": 0.4},
         },
     ),
