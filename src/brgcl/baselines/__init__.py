@@ -252,6 +252,7 @@ METHODS: dict[str, Method] = {
         uses_labels=False,
         oracle="",
         cost="time O(N² D) exact or O(N m D) with m sampled nodes; memory O(E + N D)",
+        presets={"pubmed": {"iterations": 150}},
     ),
     "arvga": Method(
         fit=arga.fit,
@@ -261,7 +262,7 @@ METHODS: dict[str, Method] = {
         uses_labels=False,
         oracle="",
         cost="time O(N² D) exact or O(N m D) with m sampled nodes; memory O(E + N D)",
-        presets={"default": {"variational": True}},
+        presets={"default": {"variational": True}, "pubmed": {"iterations": 150}},
     ),
     "gala": Method(
         fit=gala.fit,
