@@ -252,7 +252,7 @@ METHODS: dict[str, Method] = {
         uses_labels=False,
         oracle="",
         cost="time O(N² D) exact or O(N m D) with m sampled nodes; memory O(E + N D)",
-        presets={"pubmed": {"iterations": 150}},
+        presets={"pubmed": {"attributes": "standardize"}},
     ),
     "arvga": Method(
         fit=arga.fit,
@@ -262,7 +262,7 @@ METHODS: dict[str, Method] = {
         uses_labels=False,
         oracle="",
         cost="time O(N² D) exact or O(N m D) with m sampled nodes; memory O(E + N D)",
-        presets={"default": {"variational": True}, "pubmed": {"iterations": 150}},
+        presets={"default": {"variational": True}, "pubmed": {"attributes": "standardize"}},
     ),
     "gala": Method(
         fit=gala.fit,
