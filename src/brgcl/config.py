@@ -33,7 +33,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "cora": {"xi": 0.1, "gamma0": 0.2},
     "citeseer": {},
     "pubmed": {},
-    "coauthor-cs": {},
+    "coauthor-cs": {"xi": 0.1, "gamma0": 0.5},
     "ogbn-arxiv": {},
     "demo": {},
 }
