@@ -90,6 +90,17 @@ def test_a_reader_reads_what_was_added_and_notices_another_file(tmp_path):
     assert [r.experiment.seed for r in reader.read().values()] == [7]
 
 
+def test_a_reader_notices_a_longer_file_in_place_of_the_one_it_knew(tmp_path):
+    path, edited = tmp_path / "records.jsonl", tmp_path / "edited.jsonl"
+    reader = Reader(path)
+    append_record(path, record(0))
+    assert len(reader.read()) == 1
+    for seed in (7, 11, 1000):
+        append_record(edited, record(seed))
+    edited.replace(path)
+    assert {r.experiment.seed for r in reader.read().values()} == {7, 11, 1000}
+
+
 def test_a_claim_is_had_once(tmp_path):
     path = tmp_path / "records.jsonl"
     with claim(path, "a") as first, claim(path, "b") as other:

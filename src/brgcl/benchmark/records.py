@@ -94,7 +94,7 @@ class Reader:
         self._forget()
 
     def _forget(self) -> None:
-        self._offset, self._lines = 0, 0
+        self._inode, self._offset, self._lines = 0, 0, 0
         self._found: dict[str, Record] = {}
 
     def read(self) -> dict[str, Record]:
@@ -116,8 +116,10 @@ class Reader:
     def _new_lines(self) -> list[str]:
         try:
             with self.path.open("rb") as file:
-                if file.seek(0, os.SEEK_END) < self._offset:  # another file has taken its place
+                inode, size = os.fstat(file.fileno()).st_ino, file.seek(0, os.SEEK_END)
+                if inode != self._inode or size < self._offset:  # another has taken its place
                     self._forget()
+                self._inode = inode
                 file.seek(self._offset)
                 text = file.read()
         except FileNotFoundError:
