@@ -21,7 +21,8 @@ from brgcl.tune.criteria import prepare, stability
 from brgcl.tune.search import OutOfTime, Tuning, tune
 
 USABLE = 0.95  # of the budget; the rest is for starting, reading files and writing results
-HASTE = 1.2  # a draw may take so much longer than the first one
+HASTE = 1.1  # a draw may take so much longer than the first one
+COMPARED = 0.85  # most of what is left of the budget that the comparison may take
 NOT_COMPARED = (
     "Nothing was compared on fresh draws: switched off, no time left, or nothing else was tried."
 )
@@ -125,7 +126,7 @@ def tune_and_compare(
         config: Settings; their xi and gamma0 are the default to beat.
         seed: Seed of the draw to tune on.
         draws: Number of fresh draws; 0 compares nothing.
-        budget: Seconds after which all is over. Up to three quarters are kept for the comparison,
+        budget: Seconds after which all is over. Up to 85 % are kept for the comparison,
             by the time that one fresh draw takes; what does not fit is left out.
         report: Called as it goes on.
         search: Further arguments of `tune`.
@@ -142,9 +143,10 @@ def tune_and_compare(
     if deadline is not None and draws:
         start = monotonic()
         known[fresh[0]] = _measure(draw, fresh[0], config, clock)
-        one = HASTE * (monotonic() - start)
-        room = 0.75 * (deadline - monotonic())
-        fitting = 0 if known[fresh[0]] is None else min(draws, int((room / one + 1) / 2))
+        took = monotonic() - start
+        left, one = deadline - monotonic(), HASTE * took
+        room = min(COMPARED * left, left - 2 * took)  # the search needs the default and a rival
+        fitting = 0 if known[fresh[0]] is None else max(0, min(draws, int((room / one + 1) / 2)))
         reserve = max(0, 2 * fitting - 1) * one
     tuning = tune(
         trial.graph,
