@@ -18,7 +18,7 @@ from statistics import mean
 import torch
 
 from brgcl import BRGCL, NodeClassifier, load_dataset
-from brgcl.benchmark.protocol import Noise, draw_trial
+from brgcl.evaluate.protocol import Noise, draw_trial
 from brgcl.noise import NoiseSpec
 
 NOISE = (None, NoiseSpec("symmetric", 0.2), NoiseSpec("symmetric", 0.4), NoiseSpec("pair", 0.4))

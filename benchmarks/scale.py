@@ -21,11 +21,11 @@ from pathlib import Path
 
 import torch
 
-from brgcl.baselines import METHODS
-from brgcl.benchmark.protocol import Noise, draw_trial
-from brgcl.benchmark.run import fit_method
 from brgcl.data import load_dataset, make_graph
 from brgcl.errors import InputError
+from brgcl.evaluate.protocol import Noise, draw_trial
+from brgcl.evaluate.score import fit_method
+from brgcl.methods import METHODS
 
 GRAPHS = ("pubmed", "coauthor-cs", "160k")
 SHORT = ("epochs", "pretrain_epochs", "iterations")

@@ -8,7 +8,8 @@ small graph and one draw show how it is done; they do not show which method is b
 import torch
 
 import brgcl
-from brgcl.baselines import METHODS, ObservedLabels
+from brgcl.contract import ObservedLabels
+from brgcl.methods import METHODS
 from brgcl.noise import flip_labels
 from brgcl.tasks.metrics import accuracy
 

@@ -27,7 +27,7 @@ threadpool_limits(limits=1)
 
 @pytest.fixture(autouse=True)
 def logger_as_before() -> Iterator[None]:
-    """`brgcl.cli.main` takes the logger over; other tests want it back."""
+    """`brgcl.cli` takes the logger over; other tests want it back."""
     logger = logging.getLogger("brgcl")
     before = logger.handlers, logger.level, logger.propagate
     yield

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from brgcl import BRGCL, checkpoint, make_graph
-from brgcl.cli import app
+from brgcl.cli.main import app
 from brgcl.errors import InputError
 
 TINY = {"epochs": 8, "warmup_epochs": 3, "hidden": 16, "dim": 8, "seed": 3}

@@ -15,13 +15,13 @@ import typer
 
 import brgcl
 from brgcl import BRGCLConfig, NodeClassifier
-from brgcl.baselines import METHODS
-from brgcl.benchmark.protocol import PROTOCOLS, Noise, draw_trial
-from brgcl.cli import app
+from brgcl.cli.main import app
+from brgcl.cli.options import parse_noises, resolve_config
 from brgcl.config import PAPER_TABLE
+from brgcl.evaluate.protocol import PROTOCOLS, Noise, draw_trial
 from brgcl.method.train import num_negatives
+from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
-from brgcl.options import parse_noises, resolve_config
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import put_summary, results_page
-from brgcl.benchmark.protocol import SPLITS
 from brgcl.benchmark.records import read_records
-from brgcl.benchmark.settings_table import read_searches, settings_of
-from brgcl.benchmark.suite import Part, cells, load_suite, suite_names
+from brgcl.benchmark.show.settings_table import read_searches, settings_of
 from brgcl.config import PRESETS
+from brgcl.evaluate.protocol import SPLITS
 
 ROOT = Path(__file__).parent.parent
 RECORDS = read_records(ROOT / "results" / "records.jsonl")

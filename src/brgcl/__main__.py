@@ -1,5 +1,5 @@
 """Run the command line with `python -m brgcl`."""
 
-from brgcl.cli import main
+from brgcl.cli.main import main
 
 main()

@@ -14,9 +14,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from brgcl.atomic_files import replacing
 from brgcl.errors import InputError
 from brgcl.method.train import Epoch, Training
-from brgcl.storage import replacing
 
 SECONDS = 5.0  # between two writes: long epochs are all kept, short ones not each
 

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.atomic_files import replacing, write_json
 from brgcl.checkpoint import load_training, saving
 from brgcl.config import BRGCLConfig, check_names
 from brgcl.data.fingerprint import fingerprint
@@ -35,7 +36,6 @@ from brgcl.method.train import (
     num_negatives,
 )
 from brgcl.progress import describe, progress_bar
-from brgcl.storage import replacing, write_json
 from brgcl.tasks.cluster import Clusters, kmeans
 
 log = logging.getLogger("brgcl")

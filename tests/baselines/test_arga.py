@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines import arga
 from brgcl.baselines.arga import ARGAConfig, NoisyEncoder, fit, make_model
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.inputs import prepare
 from brgcl.errors import InputError
 
 # Two triangles with a bridge, 2-3.

@@ -13,7 +13,7 @@ from brgcl.baselines.bgrl import (
     fit,
     follow,
 )
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.inputs import prepare
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 

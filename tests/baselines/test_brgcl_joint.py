@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines.brgcl_joint import BRGCLJointConfig, fit, make_head
-from brgcl.baselines.contract import ObservedLabels
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.inputs import prepare
 from brgcl.config import BRGCLConfig
+from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
 from brgcl.method.train import train

@@ -2,11 +2,11 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines import METHODS
 from brgcl.baselines.cca_ssg import CCASSGConfig, fit
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
+from brgcl.methods import METHODS
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])

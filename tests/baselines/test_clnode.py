@@ -12,8 +12,8 @@ from brgcl.baselines.clnode import (
     learned_share,
     local_difficulty,
 )
-from brgcl.baselines.contract import ObservedLabels
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.inputs import prepare
+from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 

@@ -6,7 +6,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines import co_teaching
 from brgcl.baselines.co_teaching import PeersConfig, exchanged_loss, fit
-from brgcl.baselines.contract import ObservedLabels
+from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
 
 

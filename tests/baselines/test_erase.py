@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.erase import (
     ERASEConfig,
     among,
@@ -17,7 +16,8 @@ from brgcl.baselines.erase import (
     log_det,
     rate_loss,
 )
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.inputs import prepare
+from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
 
 # Two triangles with a bridge, 2-3.

@@ -4,13 +4,13 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines import forward, gcn
-from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.forward import (
     ForwardConfig,
     estimated_transition,
     fit,
     forward_cross_entropy,
 )
+from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 

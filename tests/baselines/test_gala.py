@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines import inputs
 from brgcl.baselines.gala import GALAConfig, attribute_loss, fit, hold_out, sharpening, widths
+from brgcl.baselines.shared import inputs
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder

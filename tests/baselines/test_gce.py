@@ -4,8 +4,8 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines import gce, gcn
-from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.gce import GCEConfig, fit, generalized_cross_entropy, prunes_at
+from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
 
 # Two triangles with a bridge, 2-3.

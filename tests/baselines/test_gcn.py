@@ -3,8 +3,8 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.gcn import GCNConfig, fit
+from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
 

@@ -18,7 +18,7 @@ from brgcl.baselines.graphmae import (
     fit,
     mix,
 )
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.inputs import prepare
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.method.graph import adjacency_from_edges

@@ -4,8 +4,8 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines import jocor
-from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.jocor import JoCoRConfig, fit, joint_losses
+from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines import inputs
 from brgcl.baselines.kmeans import KMeansConfig, fit
+from brgcl.baselines.shared import inputs
 from brgcl.errors import InputError
 
 X = torch.tensor([[2.0, 0, 2], [0, 0, 0], [0, 1, 3]])

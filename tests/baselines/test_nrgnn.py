@@ -5,9 +5,6 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.candidates import Candidates
-from brgcl.baselines.contract import ObservedLabels
-from brgcl.baselines.inputs import prepare
 from brgcl.baselines.nrgnn import (
     NRGNNConfig,
     candidates_to_labelled,
@@ -23,6 +20,9 @@ from brgcl.baselines.nrgnn import (
     weighted_mix,
     with_self_loops,
 )
+from brgcl.baselines.shared.inputs import prepare
+from brgcl.baselines.shared.learned_edges import Candidates
+from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
 from brgcl.method.sparse import Matrix

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines import inputs
 from brgcl.baselines.random_gcn import RandomGCNConfig, fit
+from brgcl.baselines.shared import inputs
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
 

@@ -2,10 +2,11 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines import inputs, s2gc
-from brgcl.baselines.contract import ObservedLabels
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines import s2gc
 from brgcl.baselines.s2gc import S2GCConfig, diffuse, fit, smoothed_rows
+from brgcl.baselines.shared import inputs
+from brgcl.baselines.shared.inputs import prepare
+from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
 
 # A path 0-1-2-3 with a triangle 3-4-5 at its end; 6 is alone.

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines import inputs, s2gc_features
+from brgcl.baselines import s2gc_features
 from brgcl.baselines.s2gc_features import (
     S2GCFeaturesConfig,
     fit,
@@ -10,6 +10,7 @@ from brgcl.baselines.s2gc_features import (
     loopless_adjacency,
     reduce,
 )
+from brgcl.baselines.shared import inputs
 from brgcl.errors import InputError
 
 # Two triangles with a bridge, 2-3, and a node apart, 6.

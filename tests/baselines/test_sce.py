@@ -4,8 +4,8 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines import gcn
-from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.sce import SCEConfig, fit, symmetric_cross_entropy
+from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 

@@ -3,9 +3,9 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines import gcn, self_training
-from brgcl.baselines.contract import ObservedLabels
-from brgcl.baselines.inputs import prepare
 from brgcl.baselines.self_training import SelfTrainingConfig, fit, quotas, surest_nodes
+from brgcl.baselines.shared.inputs import prepare
+from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 

@@ -5,10 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
-from brgcl.baselines.candidates import Candidates
-from brgcl.baselines.contract import ObservedLabels
 from brgcl.baselines.gcn import GCNConfig
 from brgcl.baselines.gcn import fit as fit_gcn
+from brgcl.baselines.shared.learned_edges import Candidates
 from brgcl.baselines.unionnet import (
     UnionNETConfig,
     fill_up,
@@ -18,6 +17,7 @@ from brgcl.baselines.unionnet import (
     union_loss,
     votes,
 )
+from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
 
 # Two triangles with a bridge, 2-3, and a node 6 without edges.

@@ -2,12 +2,12 @@ import re
 
 import pytest
 
-from brgcl.baselines import METHODS
+from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
 from brgcl.benchmark.method_page import measured, measured_tables, put_measured
 from brgcl.benchmark.page import BEGIN, END, ORDER, put_summary, results_page, summary
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.suite import Part, cells, load_suite, suite_names
 from brgcl.errors import InputError
+from brgcl.methods import METHODS
 
 
 @pytest.fixture(scope="module")

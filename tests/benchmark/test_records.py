@@ -3,8 +3,8 @@ import multiprocessing
 
 import pytest
 
-from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.records import Reader, Record, append_record, claim, read_records
+from brgcl.benchmark.run_spec import Experiment
 from brgcl.errors import InputError
 
 

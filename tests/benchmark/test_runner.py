@@ -8,18 +8,19 @@ import time
 import pytest
 import torch
 
-from brgcl.baselines import METHODS, Fitted
 from brgcl.benchmark import runner
-from brgcl.benchmark.cache import Learned, load_learned, save_learned
-from brgcl.benchmark.experiment import Experiment
-from brgcl.benchmark.plan import Job, plan
-from brgcl.benchmark.protocol import draw_trial
+from brgcl.benchmark.experiment import cells, load_suite
 from brgcl.benchmark.records import Record, claim, read_records
-from brgcl.benchmark.run import classify_trial
+from brgcl.benchmark.representations import Learned, load_learned, save_learned
+from brgcl.benchmark.run_spec import Experiment
 from brgcl.benchmark.runner import Place, run, run_job
-from brgcl.benchmark.suite import cells, load_suite
+from brgcl.benchmark.schedule import Job, plan
+from brgcl.contract import Fitted
 from brgcl.data import make_graph
 from brgcl.errors import DataNotFound, InputError
+from brgcl.evaluate.protocol import draw_trial
+from brgcl.evaluate.score import classify_trial
+from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
 
 SMALL = {"epochs": 2, "hidden": 8, "dim": 8, "warmup_epochs": 1}
@@ -283,7 +284,7 @@ KILLED = """
 import sys
 from pathlib import Path
 from brgcl.benchmark import runner
-from brgcl.benchmark.suite import cells, load_suite
+from brgcl.benchmark.experiment import cells, load_suite
 from brgcl.data import make_graph
 runner.load_dataset = lambda name, root=None, *, seed=0: make_graph(
     150, num_classes=3, num_features=40, labels_per_class=8, num_val=30, seed=1)
@@ -358,7 +359,7 @@ def test_every_method_can_be_planned():
 def test_the_command_survives_a_kill_on_cora(tmp_path, real_data):
     real_data("cora")
     records = tmp_path / "records.jsonl"
-    program = "import sys; from brgcl.cli import main; sys.argv[0] = 'brgcl'; main()"
+    program = "import sys; from brgcl.cli.main import main; sys.argv[0] = 'brgcl'; main()"
     grid = "bench run symmetric --datasets cora --methods brgcl,gcn --seeds 3 --json --records"
     command = [sys.executable, "-W", "ignore", "-c", program, *grid.split(), str(records)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -8,11 +8,12 @@ import sys
 import pytest
 import torch
 
-from brgcl import bench, cli
 from brgcl.benchmark import speed
 from brgcl.benchmark.kernels import Sizes, epoch_kernels, sizes_of, time_kernels
 from brgcl.benchmark.reference import dense_node_loss
 from brgcl.benchmark.speed_page import check_picture, detail_lines, plot, slopes, table_rows
+from brgcl.cli import bench
+from brgcl.cli import main as cli
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 from brgcl.method.node_loss import node_loss

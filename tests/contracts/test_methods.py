@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines import METHODS
-from brgcl.benchmark.protocol import Noise, draw_trial
-from brgcl.benchmark.run import classify_trial, fit_method
 from brgcl.data import check_graph, make_graph
 from brgcl.errors import InputError
+from brgcl.evaluate.protocol import Noise, draw_trial
+from brgcl.evaluate.score import classify_trial, fit_method
+from brgcl.methods import METHODS
 from brgcl.noise import NoiseSpec
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.metrics import accuracy

@@ -6,8 +6,8 @@ from torch_geometric.data import Data
 
 import brgcl
 from brgcl.baselines.gcn import GCNConfig
-from brgcl.benchmark.protocol import Noise, draw_trial
-from brgcl.benchmark.run import classify_trial
+from brgcl.evaluate.protocol import Noise, draw_trial
+from brgcl.evaluate.score import classify_trial
 from brgcl.noise import NoiseSpec
 from brgcl.tasks.metrics import nmi
 

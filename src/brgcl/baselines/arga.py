@@ -23,10 +23,10 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import ARGA, ARGVA
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import prepare, seeded
-from brgcl.baselines.reconstruction import num_columns, reconstruction_loss
+from brgcl.baselines.shared.inputs import prepare, seeded
+from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Scaling, check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.node_loss import sample_negatives

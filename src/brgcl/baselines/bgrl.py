@@ -25,9 +25,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import prepare, seeded
+from brgcl.baselines.shared.inputs import prepare, seeded
 from brgcl.config import ViewSettings, check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.sparse import Matrix
 from brgcl.method.views import Diffusion, two_views

@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
 from brgcl.config import BRGCLConfig
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.model import BRGCL
 from brgcl.progress import describe
 

@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from torch import nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare, seeded
-from brgcl.baselines.supervised import BestEpoch
+from brgcl.baselines.shared.gcn_training import BestEpoch
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare, seeded
 from brgcl.config import BRGCLConfig, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.confidence import threshold
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.train import (

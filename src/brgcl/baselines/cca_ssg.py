@@ -21,9 +21,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.inputs import prepare
 from brgcl.config import ViewSettings, check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.node_loss import decorrelation_loss

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.infomax import train_infomax
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.infomax import train_infomax
+from brgcl.baselines.shared.inputs import prepare
 from brgcl.config import check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 
 
 @dataclass(frozen=True)

@@ -30,11 +30,11 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.attention import Attention, Links
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare, seeded
-from brgcl.baselines.supervised import BestEpoch
+from brgcl.baselines.shared.attention import Attention, Links
+from brgcl.baselines.shared.gcn_training import BestEpoch
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare, seeded
 from brgcl.config import check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import Matrix
 

@@ -16,10 +16,10 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import prepare
-from brgcl.baselines.reconstruction import num_columns, reconstruction_loss
+from brgcl.baselines.shared.inputs import prepare
+from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Scaling, check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.node_loss import sample_negatives
 

@@ -27,9 +27,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import check_memory, prepare
+from brgcl.baselines.shared.inputs import check_memory, prepare
 from brgcl.config import Scaling, check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse

@@ -23,10 +23,10 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare
-from brgcl.baselines.supervised import GCNConfig, make_gcn, run_gcn, train_gcn
+from brgcl.baselines.shared.gcn_training import GCNConfig, make_gcn, run_gcn, train_gcn
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare
 from brgcl.config import require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 
 PRUNE_EVERY = 10  # epochs
 SMALLEST = 1e-7  # probability below which p^q has no useful slope

@@ -11,10 +11,10 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare
-from brgcl.baselines.supervised import GCNConfig as GCNConfig
-from brgcl.baselines.supervised import train_gcn
+from brgcl.baselines.shared.gcn_training import GCNConfig as GCNConfig
+from brgcl.baselines.shared.gcn_training import train_gcn
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 
 
 def fit(

@@ -24,10 +24,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.attention import Attention, Links, attend, mix
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import check_memory, prepare, seeded
+from brgcl.baselines.shared.attention import Attention, Links, attend, mix
+from brgcl.baselines.shared.inputs import check_memory, prepare, seeded
 from brgcl.config import check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.sparse import Matrix, is_sparse
 
 TINY = 1e-12

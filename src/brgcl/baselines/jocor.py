@@ -18,10 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare
-from brgcl.baselines.peers import PeersConfig, kept_share, smallest, train_peers
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.twin_gcns import PeersConfig, kept_share, smallest, train_peers
 from brgcl.config import require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import check_memory
+from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Scaling, check_types
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.attributes import learn_preparation
 
 

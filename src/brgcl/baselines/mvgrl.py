@@ -25,10 +25,10 @@ import scipy.sparse
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.infomax import train_infomax
-from brgcl.baselines.inputs import prepare
+from brgcl.baselines.shared.infomax import train_infomax
+from brgcl.baselines.shared.inputs import prepare
 from brgcl.config import check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.sparse import Matrix, csr_from_scipy
 from brgcl.method.views import Diffusion
 

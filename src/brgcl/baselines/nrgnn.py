@@ -32,11 +32,17 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.candidates import Candidates, both_ways, distinct, most_similar, without
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import check_memory, labelled_nodes, prepare
-from brgcl.baselines.supervised import BestEpoch, GCNConfig, make_gcn
+from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn
+from brgcl.baselines.shared.inputs import check_memory, labelled_nodes, prepare
+from brgcl.baselines.shared.learned_edges import (
+    Candidates,
+    both_ways,
+    distinct,
+    most_similar,
+    without,
+)
 from brgcl.config import require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse

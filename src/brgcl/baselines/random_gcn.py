@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import check_memory, prepare
+from brgcl.baselines.shared.inputs import check_memory, prepare
 from brgcl.config import check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 
 

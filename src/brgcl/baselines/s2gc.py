@@ -20,10 +20,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import check_memory, labelled_nodes, prepare
-from brgcl.baselines.supervised import BestEpoch
+from brgcl.baselines.shared.gcn_training import BestEpoch
+from brgcl.baselines.shared.inputs import check_memory, labelled_nodes, prepare
 from brgcl.config import check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.graph import Graph
 from brgcl.method.sparse import Matrix, is_sparse
 

@@ -25,9 +25,9 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import check_memory, seeded
+from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Scaling, check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.attributes import learn_preparation
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 from brgcl.tasks.cluster import kmeans

@@ -18,10 +18,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare
-from brgcl.baselines.supervised import GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare
 from brgcl.config import require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 
 
 @dataclass(frozen=True)

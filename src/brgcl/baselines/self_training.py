@@ -22,10 +22,10 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare, stage
-from brgcl.baselines.supervised import GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
 from brgcl.config import require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.graph import Adjacency
 
 

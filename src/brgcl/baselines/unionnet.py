@@ -25,11 +25,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.candidates import Candidates, among, distinct, most_similar
-from brgcl.baselines.contract import Fitted, ObservedLabels, Reporter
-from brgcl.baselines.inputs import labelled_nodes, prepare
-from brgcl.baselines.supervised import GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
+from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.learned_edges import Candidates, among, distinct, most_similar
 from brgcl.config import require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
 
 POOL = 4096  # labelled nodes among which similar ones are searched
 

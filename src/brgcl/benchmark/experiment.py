@@ -1,168 +1,302 @@
-"""One cell of a table as a value: what is trained, on which draw of noise, and how it is scored."""
+"""Tables and figures as data: one TOML file each, read into a grid of experiments.
 
-import dataclasses
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any, Literal, get_args
+A file holds the grid (data sets, rows, noises, levels, seeds), the settings of each row, the
+published means and deviations, and notes on what cannot be compared:
 
-from brgcl.baselines import METHODS
-from brgcl.benchmark.protocol import PROTOCOLS, SPLITS, Noise
+    title = "..."                     heading of the table
+    source = "..."                    where it stands in the paper, or that it is not there
+    kind = "grid"                     or "statistics", "hyperparameters" (facts, nothing is run)
+    task = "classify"                 or "cluster", "prototypes"
+    metrics = ["accuracy"]
+    protocol = "clean-val"
+    reference = "brgcl"               the row that the others are compared with, draw by draw
+    noise = ["symmetric"]
+    levels = [0.0, 0.2, 0.4]
+    datasets = ["cora", "pubmed"]
+    seeds = { default = 10, pubmed = 5 }
+    notes = ["..."]
+
+    [rows.gcn]                        a method by its name
+    [rows.wide]                       or a name of its own for a method with other settings
+    method = "gcn"
+    settings = { hidden = 64 }        "@level", "@classes": the cell's own values; "@none": None
+    published = "gcn"                 whose published values stand beside it
+    note = "..."
+    levels, datasets                  where it has less than the rest
+    seeds                             where it has another number of draws
+    on.pubmed = { settings = {...}, seeds = 1, note = "..." }      otherwise on one graph
+
+    [[published]]                     means and deviations, one for each level
+    dataset = "cora"
+    row = "gcn"
+    metric = "accuracy"
+    mean = [0.817, 0.696, 0.636]
+    std = [0.005, 0.012, 0.007]
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from brgcl.benchmark.run_spec import Experiment
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
-from brgcl.tasks.classify import RULES
+from brgcl.methods import METHODS
 
-Task = Literal["classify", "cluster", "prototypes"]
+T = TypeVar("T", str, float)
+KINDS = ("grid", "statistics", "hyperparameters")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """One training and its score.
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: a method with its settings.
 
     Attributes:
-        task: "classify" the test nodes, "cluster" all nodes, or count "prototypes".
-        protocol: Which validation labels there are; a name from `PROTOCOLS`.
-        dataset: Name of the graph.
+        name: Its name in the table.
         method: A name from `METHODS`.
-        noise: Kind of noise, with its scope where it has one (`within@train`); "none" at level 0,
-            so that the clean cells of all tables are the same experiments.
-        level: Level of the noise.
-        seed: Seed of the draw, the split and the training.
-        settings: Settings that differ from the defaults of the method's `Config`, sorted by name.
+        settings: Settings that differ from those of the method.
         rule: Classifier on top of representations.
         soft_labels: Targets of the perceptron among the classifiers.
-        split: Nodes that are scored: "test", or "validation" while something is being chosen.
+        published: Name under which the paper's values stand.
+        note: What a reader must know.
+        datasets: Graphs it is run on; None for all.
+        levels: Levels it is run at; None for all.
+        seeds: Draws; None for as many as the others.
+        on: Changes on one graph.
     """
 
-    dataset: str
-    method: str
-    seed: int
-    task: Task = "classify"
-    protocol: str = "clean-val"
-    noise: str = "none"
-    level: float = 0.0
-    settings: tuple[tuple[str, Any], ...] = ()
+    name: str
+    method: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
     rule: str = "auto"
     soft_labels: str = "normalize"
+    published: str = ""
+    note: str = ""
+    datasets: Sequence[str] | None = None
+    levels: Sequence[float] | None = None
+    seeds: int | None = None
+    on: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A table or figure; see the head of this file."""
+
+    name: str
+    title: str
+    source: str
+    kind: str = "grid"
+    task: str = "classify"
+    metrics: Sequence[str] = ("accuracy",)
+    protocol: str = "clean-val"
+    reference: str = "brgcl"
+    noise: Sequence[str] = ("none",)
+    levels: Sequence[float] = (0.0,)
+    datasets: Sequence[str] = ()
+    seeds: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    published: Sequence[Mapping[str, Any]] = ()
+
+    def columns(self) -> list[tuple[str, float]]:
+        """Kinds and levels of noise, as columns of the table; level 0 is there once."""
+        found = {
+            ("none", 0.0) if level == 0 else (n, level) for n in self.noise for level in self.levels
+        }
+        order = {name: number for number, name in enumerate(["none", *self.noise])}
+        return sorted(found, key=lambda column: (order[column[0]], column[1]))
+
+    def published_value(
+        self, dataset: str, row: str, level: float, metric: str
+    ) -> tuple[float | None, float | None]:
+        """Published mean and deviation of a cell; None where the paper has none."""
+        name = self.rows[row].published
+        for entry in self.published:
+            if (entry["dataset"], entry["row"], entry["metric"]) == (dataset, name, metric):
+                if level not in self.levels:
+                    return None, None
+                at = list(self.levels).index(level)
+                std = entry.get("std")
+                return entry["mean"][at], None if std is None else std[at]
+        return None, None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a table; None stands for all there is.
+
+    Attributes:
+        datasets: Some graphs only.
+        rows: Some rows only.
+        levels: Some levels only.
+        seeds: So many draws instead of the table's own number.
+        split: Nodes that are scored.
+    """
+
+    datasets: Sequence[str] | None = None
+    rows: Sequence[str] | None = None
+    levels: Sequence[float] | None = None
+    seeds: int | None = None
     split: str = "test"
 
-    def __post_init__(self) -> None:
-        """Check the names; a noise of level 0 is no noise."""
-        for what, name, known in (
-            ("task", self.task, get_args(Task)),
-            ("protocol", self.protocol, PROTOCOLS),
-            ("data set", self.dataset, DATASETS),
-            ("method", self.method, METHODS),
-            ("rule", self.rule, RULES),
-            ("split", self.split, SPLITS),
-        ):
-            if name not in known:
-                raise unknown_name(what, name, known)
-        object.__setattr__(self, "level", float(self.level))
-        if self.level == 0 or self.noise == "none":
-            object.__setattr__(self, "noise", "none")
-            object.__setattr__(self, "level", 0.0)
-        self.draw()
 
-    @classmethod
-    def of(
-        cls, dataset: str, method: str, seed: int, changes: Mapping[str, Any], **fields: Any
-    ) -> "Experiment":
-        """Make an experiment from the method's settings for the data set and changes to them."""
-        settings = _settings(dataset, method, tuple(changes.items()))
-        return cls(dataset=dataset, method=method, seed=seed, settings=settings, **fields)
-
-    @property
-    def config(self) -> Any:
-        """The settings of the method."""
-        return _config(self.method, self.settings)
-
-    def draw(self) -> Noise:
-        """The noise as the three parts of a graph meet it."""
-        if self.noise == "none":
-            return Noise()
-        kind, _, scope = self.noise.partition("@")
-        spec = NoiseSpec(kind, self.level, scope or "all")
-        if kind in LABEL_NOISE:
-            return Noise(labels=spec)
-        return Noise(attributes=spec) if kind in ATTRIBUTE_NOISE else Noise(edges=spec)
-
-    @cached_property
-    def key(self) -> str:
-        """A short name that is the same for equal experiments, today and later."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-    @property
-    def training(self) -> "Experiment":
-        """The experiment that trains the same representation: what labels decide is left out.
-
-        Only for methods that read no labels. Label noise, protocol and classifier do not reach
-        their training, so all cells that share this value share one training.
-        """
-        if METHODS[self.method].uses_labels:
-            raise InputError(f"{self.method} learns from labels: its training is the cell's own")
-        kind = self.noise.partition("@")[0]
-        kept = kind in ATTRIBUTE_NOISE + EDGE_NOISE
-        # which nodes are labelled decides where noise on training nodes goes: the seed fixes both
-        return Experiment(
-            dataset=self.dataset,
-            method=self.method,
-            seed=self.seed,
-            noise=self.noise if kept else "none",
-            level=self.level if kept else 0.0,
-            settings=self.settings,
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values, as a record holds them."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return values | {"settings": dict(self.settings)}
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Experiment":
-        """Read what `to_dict` wrote."""
-        return cls(**{**values, "settings": tuple(sorted(values["settings"].items()))})
-
-    def __str__(self) -> str:
-        noise = "" if self.noise == "none" else f", {self.noise} {self.level:g}"
-        return f"{self.task} {self.dataset}, {self.method}{noise}, seed {self.seed}"
+WHOLE = Part()
 
 
-def changed_settings(config: Any) -> tuple[tuple[str, Any], ...]:
-    """Settings that differ from the defaults of their class, sorted; the seed is none of them.
+@dataclass(frozen=True)
+class Cell:
+    """One draw of one cell of a table."""
 
-    Example:
-        >>> from brgcl.config import BRGCLConfig
-        >>> changed_settings(BRGCLConfig(xi=0.3, seed=7))
-        (('xi', 0.3),)
-    """
-    return tuple(
-        sorted(
-            (field.name, value)
-            for field in dataclasses.fields(config)
-            if field.name != "seed" and (value := getattr(config, field.name)) != field.default
-        )
+    row: str
+    noise: str
+    level: float
+    experiment: Experiment
+
+
+def suite_names() -> list[str]:
+    """Names of the tables and figures that come with brgcl."""
+    folder = resources.files("brgcl") / "experiments"
+    return sorted(
+        file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")
     )
 
 
-Settings = tuple[tuple[str, Any], ...]
+def load_suite(name: str) -> Suite:
+    """Read a table by name, or a file of one's own (a path that ends in .toml)."""
+    if name.endswith(".toml"):
+        path = Path(name)
+        if not path.is_file():
+            raise InputError(f"there is no file '{name}'")
+        return _parse(path.stem, path.read_text(encoding="utf-8"), name)
+    if name not in suite_names():
+        raise unknown_name("experiment", name, suite_names())
+    file = resources.files("brgcl") / "experiments" / f"{name}.toml"
+    return _parse(name, file.read_text(encoding="utf-8"), file.name)
 
 
-@cache
-def _settings(dataset: str, method: str, changes: Settings) -> Settings:
-    if method not in METHODS:
-        raise unknown_name("method", method, METHODS, hint="brgcl methods lists all")
-    known = {field.name for field in dataclasses.fields(METHODS[method].Config)}
-    for name, _ in changes:
+def _parse(name: str, text: str, where: str) -> Suite:
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"'{where}' is not valid TOML: {error}") from error
+    rows = {
+        row: _make(Row, {"method": row, "name": row, "published": row, **told}, f"{where}, {row}")
+        for row, told in values.pop("rows", {}).items()
+    }
+    suite: Suite = _make(Suite, {"name": name, **values, "rows": rows}, where)
+    for what, found, known in (
+        ("kind", [suite.kind], KINDS),
+        ("data set", suite.datasets, list(DATASETS)),
+        ("method", [row.method for row in rows.values()], list(METHODS)),
+    ):
+        for each in found:
+            if each not in known:
+                raise unknown_name(f"{what} in '{where}'", each, known)
+    for entry in suite.published:
+        if len(entry["mean"]) != len(suite.levels):
+            raise InputError(f"'{where}': {entry['row']} has {len(entry['mean'])} published means "
+                             f"for {len(suite.levels)} levels")  # fmt: skip
+    return suite
+
+
+def _make(cls: Any, values: Mapping[str, Any], where: str) -> Any:
+    known = [f.name for f in fields(cls)]
+    for name in values:
         if name not in known:
-            raise unknown_name(f"setting of {method}", name, sorted(known))
-    return changed_settings(METHODS[method].config(dataset, **dict(changes)))
+            raise unknown_name(f"entry in '{where}'", name, known)
+    try:
+        return cls(**values)
+    except TypeError as error:
+        raise InputError(f"'{where}': {error}") from error
 
 
-@cache
-def _config(method: str, settings: Settings) -> Any:
-    return METHODS[method].Config(**dict(settings))
+def cells(suite: Suite, part: Part = WHOLE) -> list[Cell]:
+    """List the cells of a table, or of a part of it, one for each draw."""
+    for what, asked, known in (
+        ("data set of this experiment", part.datasets, suite.datasets),
+        ("row of this experiment", part.rows, list(suite.rows)),
+        ("level of this experiment", part.levels, suite.levels),
+    ):
+        for each in asked or ():
+            if each not in known:
+                raise unknown_name(what, str(each), map(str, known))
+    if suite.kind != "grid":
+        return []  # facts: nothing is run for them
+    found = []
+    for dataset in suite.datasets if part.datasets is None else part.datasets:
+        for name in suite.rows if part.rows is None else part.rows:
+            row = suite.rows[name]
+            if row.datasets is not None and dataset not in row.datasets:
+                continue
+            draws = num_draws(suite, row, dataset) if part.seeds is None else part.seeds
+            for noise, level in suite.columns():
+                if level not in (suite.levels if part.levels is None else part.levels):
+                    continue
+                if row.levels is not None and level not in row.levels:
+                    continue
+                found += [
+                    Cell(name, noise, level,
+                         _experiment(suite, row, dataset, noise, level, seed, part.split))
+                    for seed in range(draws)
+                ]  # fmt: skip
+    return found
+
+
+def cells_of(suites: Sequence[Suite], part: Part = WHOLE) -> list[Cell]:
+    """List the cells of several tables.
+
+    What one of the tables does not have is left out there; what none of them has is an error.
+    """
+    if len(suites) == 1:
+        return cells(suites[0], part)
+    found = []
+    for suite in suites:
+        here = replace(
+            part,
+            datasets=_those_in(suite.datasets, part.datasets),
+            rows=_those_in(list(suite.rows), part.rows),
+            levels=_those_in(suite.levels, part.levels),
+        )
+        found += cells(suite, here)
+    if not found:
+        raise InputError("none of these experiments has such cells; brgcl bench list shows them")
+    return found
+
+
+def _those_in(known: Sequence[T], asked: Sequence[T] | None) -> list[T] | None:
+    return None if asked is None else [each for each in asked if each in known]
+
+
+def num_draws(suite: Suite, row: Row, dataset: str) -> int:
+    """How many draws a row has on a graph: its own number there, else its own, else the table's."""
+    usual: int = suite.seeds.get(dataset, suite.seeds.get("default", 3))
+    return row.on.get(dataset, {}).get("seeds") or row.seeds or usual
+
+
+def row_note(row: Row, dataset: str) -> str:
+    """What a reader must know of a row on a graph."""
+    return " ".join(filter(None, [row.note, row.on.get(dataset, {}).get("note", "")]))
+
+
+def _experiment(
+    suite: Suite, row: Row, dataset: str, noise: str, level: float, seed: int, split: str
+) -> Experiment:
+    settings = {**row.settings, **row.on.get(dataset, {}).get("settings", {})}
+    own = {"@level": level, "@classes": DATASETS[dataset].num_classes, "@none": None}
+    return Experiment.of(
+        dataset,
+        row.method,
+        seed,
+        {key: own.get(value, value) if isinstance(value, str) else value
+         for key, value in settings.items()},
+        task=suite.task,
+        protocol=suite.protocol,
+        noise=noise,
+        level=level,
+        rule=row.rule,
+        soft_labels=row.soft_labels,
+        split=split,
+    )  # fmt: skip

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from brgcl.baselines import METHODS
+from brgcl.benchmark.experiment import load_suite
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.statistics import Entry, table_entries
-from brgcl.benchmark.suite import load_suite
-from brgcl.benchmark.tables import cell_lines, figure
+from brgcl.benchmark.show.layout import cell_lines, figure
+from brgcl.benchmark.show.statistics import Entry, table_entries
 from brgcl.errors import InputError
+from brgcl.methods import METHODS
 
 GRAPHS = ("cora", "citeseer", "pubmed", "coauthor-cs")
 NOISES = (("symmetric", 0.2), ("symmetric", 0.4), ("pair", 0.2), ("pair", 0.4))

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from brgcl.benchmark.forms import to_markdown
+from brgcl.benchmark.experiment import Part, Suite, cells, load_suite
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.settings_table import Search, settings_sheet
-from brgcl.benchmark.statistics import Entry, paired_difference, table_entries
-from brgcl.benchmark.suite import Part, Suite, cells, load_suite
-from brgcl.benchmark.tables import LEGEND, Sheet, cell_lines, figure, sheets, statistics_sheet
+from brgcl.benchmark.show.formats import to_markdown
+from brgcl.benchmark.show.layout import LEGEND, Sheet, cell_lines, figure, sheets, statistics_sheet
+from brgcl.benchmark.show.settings_table import Search, settings_sheet
+from brgcl.benchmark.show.statistics import Entry, table_entries
 from brgcl.errors import InputError
+from brgcl.evaluate.paired import paired_difference
 
 ORDER = (
     "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",

@@ -16,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from brgcl.benchmark.experiment import Experiment
+from brgcl.benchmark.run_spec import Experiment
 from brgcl.errors import InputError
 
 

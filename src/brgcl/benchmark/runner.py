@@ -22,15 +22,22 @@ from joblib import Parallel, delayed, parallel_config
 from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
-from brgcl.baselines import METHODS, Fitted
-from brgcl.benchmark.cache import Learned, cache_file, learned_from, load_learned, save_learned
-from brgcl.benchmark.experiment import Experiment
-from brgcl.benchmark.plan import Job, plan
-from brgcl.benchmark.protocol import Trial, draw_trial
 from brgcl.benchmark.records import Reader, Record, append_record, claim
-from brgcl.benchmark.run import classify_fitted, cluster_fitted, fit_method
+from brgcl.benchmark.representations import (
+    Learned,
+    cache_file,
+    learned_from,
+    load_learned,
+    save_learned,
+)
+from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.schedule import Job, plan
+from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
 from brgcl.errors import InputError, unknown_name
+from brgcl.evaluate.protocol import Trial, draw_trial
+from brgcl.evaluate.score import classify_fitted, cluster_fitted, fit_method
+from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
 
 BACKENDS = ("local", "ray", "dask")

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from brgcl.atomic_files import replacing
 from brgcl.errors import InputError
-from brgcl.storage import replacing
 
 COLUMNS = ("case", "mode", "nodes", "epoch", "bare", "ratio", "/GRACE", "/dense", "MB")
 FIGURES = (

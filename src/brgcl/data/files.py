@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from brgcl.data.attributes import attribute_tensor, structural_attributes
 from brgcl.data.graphs import check_graph
 from brgcl.data.ids import encode_labels, is_integer_text, sorted_ids
-from brgcl.data.tables import TABLE_SUFFIXES, Table, read_table, table_suffix
+from brgcl.data.table_files import TABLE_SUFFIXES, Table, read_table, table_suffix
 from brgcl.errors import InputError
 from brgcl.method.sparse import csr_from_scipy
 

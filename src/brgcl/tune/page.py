@@ -6,7 +6,7 @@ from typing import Any
 
 from brgcl.config import BRGCLConfig
 from brgcl.tune.search import Tuning
-from brgcl.tune.trial import Cell
+from brgcl.tune.tried_setting import Cell
 
 COLUMNS = ("xi", "gamma0", "score", "± s.e.", "gain", "± s.e.", "K", "seconds")
 SHOWN = 10  # rows of the table

@@ -19,8 +19,8 @@ from brgcl.machine import keep_freed_memory
 from brgcl.method.train import Epoch, resolve_proto_weight
 from brgcl.tasks.checks import check_labels
 from brgcl.tune.criteria import CRITERIA, Criterion, Score, prepare
-from brgcl.tune.study import import_optuna, open_study, quiet_optuna
-from brgcl.tune.trial import Cell, Point, Task, Trained, make_cell, train_and_score
+from brgcl.tune.journal import import_optuna, open_study, quiet_optuna
+from brgcl.tune.tried_setting import Cell, Point, Task, Trained, make_cell, train_and_score
 
 if TYPE_CHECKING:
     import optuna

@@ -1,0 +1,136 @@
+"""A GCN of two layers trained by any loss on its logits: what most methods with labels share.
+
+    hidden = ReLU(A dropout(X) W0 + b0)
+    logits = A dropout(hidden) W1 + b1          A = D^-1/2 (A + I) D^-1/2
+
+The epoch with the best validation accuracy is kept (the first of equals), the last one where
+there are no validation labels. Validation labels do nothing else.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from brgcl.config import check_types, require
+from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.encoder import Encoder
+from brgcl.method.graph import Graph
+
+
+@dataclass(frozen=True)
+class GCNConfig:
+    """Settings of a GCN, those of its authors; methods built on it add their own."""
+
+    hidden: int = 16
+    """Units of the hidden layer."""
+    dropout: float = 0.5
+    """Share of attributes and of hidden units dropped."""
+    lr: float = 0.01
+    """Learning rate of Adam."""
+    weight_decay: float = 5e-4
+    """L2 penalty in Adam."""
+    epochs: int = 200
+    """Training epochs."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        check_types(self)
+        for name in ("hidden", "epochs"):
+            require(self, name, getattr(self, name) >= 1, "at least 1")
+        require(self, "lr", self.lr > 0, "above 0")
+        require(self, "weight_decay", self.weight_decay >= 0, "0 or more")
+        require(self, "dropout", 0 <= self.dropout < 1, "in [0, 1)")
+
+
+class BestEpoch:
+    """The hidden layer and logits of the epoch that validation labels choose, or of the last."""
+
+    def __init__(self, validation: Tensor | None) -> None:
+        self.validation = validation
+        self.known = None if validation is None else (validation >= 0).nonzero().squeeze(1)
+        self.score = -1.0
+        self.hidden = self.logits = torch.empty(0)
+
+    def wants(self, *, last: bool) -> bool:
+        """Whether an epoch can be chosen at all, so that it is worth a pass over the graph."""
+        return last or self.validation is not None
+
+    def offer(self, hidden: Tensor, logits: Tensor) -> bool:
+        """Show an epoch's output, computed without dropout; returns whether it is the best."""
+        score = 0.0
+        if self.validation is not None and self.known is not None:
+            right = logits[self.known].argmax(1) == self.validation[self.known]
+            score = float(right.float().mean())
+        if score <= self.score and self.validation is not None:
+            return False
+        self.score, self.hidden, self.logits = score, hidden.detach(), logits.detach()
+        return True
+
+    def fitted(self) -> Fitted:
+        """The chosen epoch as a method's result."""
+        return Fitted(self.hidden, self.logits.softmax(1))
+
+
+def make_gcn(
+    graph: Graph, config: GCNConfig, num_classes: int, generator: torch.Generator
+) -> Encoder:
+    """Make a two-layer network with random weights."""
+    return Encoder(graph.x.shape[1], hidden=config.hidden, dim=num_classes, generator=generator)
+
+
+def run_gcn(
+    network: Encoder, graph: Graph, dropout: float = 0.0, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """Hidden layer and logits; dropout falls on the stored attributes and on hidden units."""
+    x, adjacency = graph.x, graph.adjacency.normalized
+    if dropout > 0 and generator is not None:
+        x = x.dropout(dropout, generator)
+    hidden = F.relu(adjacency @ (x @ network.weights[0]) + network.biases[0])
+    used = hidden
+    if dropout > 0 and generator is not None:
+        kept = torch.rand(hidden.shape, generator=generator) >= dropout
+        used = hidden * kept / (1 - dropout)
+    return hidden, adjacency @ (used @ network.weights[1]) + network.biases[1]
+
+
+def train_gcn(
+    graph: Graph,
+    labels: ObservedLabels,
+    config: GCNConfig,
+    generator: torch.Generator,
+    loss: Callable[[Tensor, int], Tensor],
+    report: Reporter | None = None,
+    network: Encoder | None = None,
+) -> BestEpoch:
+    """Train a GCN.
+
+    Args:
+        graph: The prepared graph.
+        labels: Of these only the validation part and the number of classes are read here.
+        config: Settings.
+        generator: Source of randomness.
+        loss: Loss from the logits of all nodes `(N, C)`, taken with dropout, and the epoch,
+            counted from 1.
+        report: Called after each epoch.
+        network: A network to train further; by default a new one.
+    """
+    network = network or make_gcn(graph, config, labels.num_classes, generator)
+    optimizer = torch.optim.Adam(
+        network.parameters(), lr=config.lr, weight_decay=config.weight_decay
+    )
+    best = BestEpoch(labels.validation)
+    for epoch in range(1, config.epochs + 1):
+        _, logits = run_gcn(network, graph, config.dropout, generator)
+        value = loss(logits, epoch)
+        optimizer.zero_grad(set_to_none=True)
+        value.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        if best.wants(last=epoch == config.epochs):
+            with torch.no_grad():
+                best.offer(*run_gcn(network, graph))
+        if report is not None:
+            report(epoch, config.epochs, f"loss {value.item():.3f}")
+    return best

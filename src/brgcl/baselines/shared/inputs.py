@@ -1,0 +1,64 @@
+"""What every method starts from: a prepared graph, labels that are there, its own randomness."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.config import Scaling
+from brgcl.contract import ObservedLabels, Reporter
+from brgcl.errors import InputError
+from brgcl.method.attributes import learn_preparation
+from brgcl.method.graph import Graph, adjacency_from_edges
+
+MOST_BYTES = 4e9  # memory of a method's own arrays
+
+
+def prepare(graph: Data, attributes: Literal["auto"] | Scaling = "auto") -> Graph:
+    """Scale the attributes and build the adjacency with self-loops."""
+    x = learn_preparation(graph.x, None if attributes == "auto" else attributes).apply(graph.x)
+    return Graph(x, adjacency_from_edges(graph.edge_index, x.shape[0], graph.get("edge_weight")))
+
+
+def labelled_nodes(labels: ObservedLabels | None, method: str) -> tuple[ObservedLabels, Tensor]:
+    """Return the labels and the indices of the nodes that have one, or raise an error."""
+    if labels is None or not bool((labels.train >= 0).any()):
+        raise InputError(f"{method} learns from labels, and none are given; brgcl needs none")
+    return labels, (labels.train >= 0).nonzero().squeeze(1)
+
+
+def check_memory(method: str, num_bytes: float, advice: str) -> None:
+    """Refuse, before any work is done, what would take more memory than a method may use.
+
+    Args:
+        method: Its name.
+        num_bytes: What its largest arrays take together.
+        advice: What the user can do instead.
+    """
+    if num_bytes > MOST_BYTES:
+        raise InputError(
+            f"{method} would need about {num_bytes / 1e9:.0f} GB for this graph, more than the "
+            f"{MOST_BYTES / 1e9:.0f} GB that a method may take; {advice}"
+        )
+
+
+@contextmanager
+def seeded(generator: torch.Generator) -> Iterator[None]:
+    """Let library code that knows only torch's global generator draw from `generator`.
+
+    The global generator is as it was afterwards.
+    """
+    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        yield
+
+
+def stage(report: Reporter | None, before: int, total: int) -> Reporter | None:
+    """Count the epochs of one stage of several as part of the whole."""
+    if report is None:
+        return None
+    return lambda done, _, words: report(before + done, total, words)

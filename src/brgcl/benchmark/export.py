@@ -1,0 +1,205 @@
+"""The draws of a table as files, so that other code can be run on the same ones.
+
+Files are .npz archives of plain arrays (no pickle), readable with numpy alone. A file of a draw has
+what a method may see there; the graph as it was before noise, with the true classes, is a file of
+its own.
+"""
+
+import csv
+import hashlib
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.atomic_files import claim_folder, replacing, write_text
+from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells
+from brgcl.benchmark.run_spec import Experiment
+from brgcl.data import DATASETS, load_dataset
+from brgcl.errors import InputError
+from brgcl.evaluate.protocol import Trial, draw_trial
+from brgcl.method.sparse import csr_to_scipy, is_sparse
+
+INDEX = (
+    "file", "graph", "dataset", "protocol", "noise", "level", "seed", "label_noise",
+    "attribute_noise", "edge_noise", "sha256",
+)  # fmt: skip
+README = """\
+The noise draws of "{title}" ({name})
+
+index.csv has one line for each draw: its file, the file of its graph, the data set, the protocol,
+the kind and level of noise, the seed, the realised shares of wrong training labels, of corrupted
+attribute cells and of corrupted edges, and the SHA-256 sum of the file. All files are .npz archives
+of plain arrays: numpy.load(file) reads them, without pickle. N nodes are numbered from 0; they,
+their attributes and the classes have the same order in all files of a data set.
+
+A draw, draws/*.npz: what a method may see, and where it is scored
+  train_labels        (N,)     observed class of each training node, -1 elsewhere; learn from these
+  val_labels          (N,)     observed class of each validation node, -1 elsewhere; with these only
+                               an epoch or a classifier may be chosen. All -1: there are none
+  train_mask, val_mask (N,)    where the two have a class
+  test_mask           (N,)     nodes on which a method is scored; clusters are scored on all nodes
+                               whose class is known
+  num_classes         ()
+  with attribute noise, the corrupted attributes, raw as they are in the data set:
+  x_data, x_indices, x_indptr, x_shape      in CSR form, or x (N, F) where they are dense
+  with edge noise, all edges that are left or new, each in both directions:
+  edge_index          (2, 2E)  and edge_weight (2E,) where edges have weights
+Where a draw has no attributes or no edges, those of its graph hold.
+
+A graph, graphs/*.npz: as it was before noise
+  x_data, ... or x; edge_index, edge_weight     as above
+  true_labels         (N,)     true classes, -1 = unknown. For scores and nothing else
+
+In Python:
+  import numpy, scipy.sparse
+  draw = numpy.load("{example}")
+  graph = numpy.load("{graph}")
+  f = draw if "x_data" in draw or "x" in draw else graph
+  x = scipy.sparse.csr_array((f["x_data"], f["x_indices"], f["x_indptr"]), shape=f["x_shape"])
+
+A table of ours is a mean over these draws; take the same number of them ({seeds}), compare on the
+same ones, and say which protocol it was ({protocol}).
+"""
+
+
+def write_draws(
+    suite: Suite,
+    folder: Path,
+    part: Part = WHOLE,
+    *,
+    root: Path | None = None,
+    overwrite: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> int:
+    """Write every draw of a table, with an index and a README; returns how many there are.
+
+    Args:
+        suite: The table.
+        folder: Where they go.
+        part: A part of it.
+        root: Folder with the graphs, where it is not the usual one.
+        overwrite: Whether the folder may have files.
+        say: Told how far it is.
+    """
+    found = [c.experiment for c in cells(suite, part)]
+    # all rows of a table meet the same draws, so one cell stands for each
+    wanted = list({draw_name(cell): cell for cell in found}.values())
+    if not wanted:
+        raise InputError(f"'{suite.name}' has no draws; brgcl bench list shows what has cells")
+    claim_folder(folder, overwrite=overwrite)
+    wanted.sort(key=lambda draw: (list(suite.datasets).index(draw.dataset), draw.seed))
+    lines: list[dict[str, Any]] = []
+    loaded: tuple[str, int] | None = None
+    for number, draw in enumerate(wanted, start=1):
+        if loaded != (draw.dataset, draw.seed):
+            data = load_dataset(draw.dataset, root, seed=draw.seed)
+            loaded = (draw.dataset, draw.seed)
+        graph = _graph_file(draw)
+        if not any(line["graph"] == graph for line in lines):
+            _write_arrays(folder / graph, graph_arrays(data) | {"true_labels": _plain(data.y)})
+        trial = draw_trial(data, noise=draw.draw(), protocol=draw.protocol, seed=draw.seed)
+        file = f"draws/{draw_name(draw)}.npz"
+        say(f"{number} of {len(wanted)}: {file}")
+        lines.append(
+            {
+                "file": file,
+                "graph": graph,
+                "dataset": draw.dataset,
+                "protocol": draw.protocol,
+                "noise": draw.noise,
+                "level": draw.level,
+                "seed": draw.seed,
+                "label_noise": trial.label_noise,
+                "attribute_noise": trial.attribute_noise,
+                "edge_noise": trial.edge_noise,
+                "sha256": _write_arrays(folder / file, draw_arrays(draw, trial)),
+            }
+        )
+    _write_index(folder, lines)
+    counts = {len({d.seed for d in wanted if d.dataset == name}) for name in suite.datasets} - {0}
+    text = README.format(
+        title=suite.title, name=suite.name, protocol=suite.protocol,
+        example=lines[-1]["file"], graph=lines[-1]["graph"],
+        seeds=" or ".join(map(str, sorted(counts))),
+    )  # fmt: skip
+    write_text(folder / "README.txt", text)
+    return len(wanted)
+
+
+def draw_name(draw: Experiment) -> str:
+    """A short name of a draw, which is that of its file.
+
+    Example:
+        >>> draw_name(Experiment(dataset="demo", method="gcn", noise="pair", level=0.2, seed=1))
+        'demo-pair-0.2-seed1'
+    """
+    noise = "clean" if draw.noise == "none" else f"{draw.noise.replace('@', '-')}-{draw.level:g}"
+    return f"{draw.dataset}-{noise}-seed{draw.seed}"
+
+
+def draw_arrays(draw: Experiment, trial: Trial) -> dict[str, Any]:
+    """What a method may see in a draw, and where it is scored, as plain arrays."""
+    labels, noise = trial.labels, draw.draw()
+    train = _plain(labels.train)
+    chosen = np.full_like(train, -1) if labels.validation is None else _plain(labels.validation)
+    found = {
+        "train_labels": train,
+        "val_labels": chosen,
+        "train_mask": train >= 0,
+        "val_mask": chosen >= 0,
+        "test_mask": _plain(trial.truth.test),
+        "num_classes": np.asarray(labels.num_classes),
+    }
+    graph = graph_arrays(trial.graph)
+    if noise.attributes is not None:
+        found |= {name: array for name, array in graph.items() if name.startswith("x")}
+    if noise.edges is not None:
+        found |= {name: array for name, array in graph.items() if name.startswith("edge")}
+    return found
+
+
+def graph_arrays(data: Data) -> dict[str, Any]:
+    """Attributes and edges as plain arrays; sparse attributes as the parts of a CSR matrix."""
+    if is_sparse(data.x):
+        x = csr_to_scipy(data.x)
+        found = {
+            "x_data": x.data, "x_indices": x.indices, "x_indptr": x.indptr,
+            "x_shape": np.asarray(x.shape),
+        }  # fmt: skip
+    else:
+        found = {"x": _plain(data.x)}
+    found["edge_index"] = _plain(data.edge_index)
+    if data.get("edge_weight") is not None:
+        found["edge_weight"] = _plain(data.edge_weight)
+    return found
+
+
+def _graph_file(draw: Experiment) -> str:
+    generated = not DATASETS[draw.dataset].files  # another one for each seed
+    return f"graphs/{draw.dataset}{f'-seed{draw.seed}' if generated else ''}.npz"
+
+
+def _plain(values: Tensor) -> Any:
+    return values.cpu().numpy()
+
+
+def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> str:
+    """Write arrays; returns the checksum, which is the same for the same arrays."""
+    with replacing(path) as temporary:
+        with temporary.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+        with temporary.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_index(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, INDEX, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    write_text(folder / "index.csv", text.getvalue())

@@ -1,0 +1,168 @@
+"""One cell of a table as a value: what is trained, on which draw of noise, and how it is scored."""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Literal, get_args
+
+from brgcl.data import DATASETS
+from brgcl.errors import InputError, unknown_name
+from brgcl.evaluate.protocol import PROTOCOLS, SPLITS, Noise
+from brgcl.methods import METHODS
+from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
+from brgcl.tasks.classify import RULES
+
+Task = Literal["classify", "cluster", "prototypes"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """One training and its score.
+
+    Attributes:
+        task: "classify" the test nodes, "cluster" all nodes, or count "prototypes".
+        protocol: Which validation labels there are; a name from `PROTOCOLS`.
+        dataset: Name of the graph.
+        method: A name from `METHODS`.
+        noise: Kind of noise, with its scope where it has one (`within@train`); "none" at level 0,
+            so that the clean cells of all tables are the same experiments.
+        level: Level of the noise.
+        seed: Seed of the draw, the split and the training.
+        settings: Settings that differ from the defaults of the method's `Config`, sorted by name.
+        rule: Classifier on top of representations.
+        soft_labels: Targets of the perceptron among the classifiers.
+        split: Nodes that are scored: "test", or "validation" while something is being chosen.
+    """
+
+    dataset: str
+    method: str
+    seed: int
+    task: Task = "classify"
+    protocol: str = "clean-val"
+    noise: str = "none"
+    level: float = 0.0
+    settings: tuple[tuple[str, Any], ...] = ()
+    rule: str = "auto"
+    soft_labels: str = "normalize"
+    split: str = "test"
+
+    def __post_init__(self) -> None:
+        """Check the names; a noise of level 0 is no noise."""
+        for what, name, known in (
+            ("task", self.task, get_args(Task)),
+            ("protocol", self.protocol, PROTOCOLS),
+            ("data set", self.dataset, DATASETS),
+            ("method", self.method, METHODS),
+            ("rule", self.rule, RULES),
+            ("split", self.split, SPLITS),
+        ):
+            if name not in known:
+                raise unknown_name(what, name, known)
+        object.__setattr__(self, "level", float(self.level))
+        if self.level == 0 or self.noise == "none":
+            object.__setattr__(self, "noise", "none")
+            object.__setattr__(self, "level", 0.0)
+        self.draw()
+
+    @classmethod
+    def of(
+        cls, dataset: str, method: str, seed: int, changes: Mapping[str, Any], **fields: Any
+    ) -> "Experiment":
+        """Make an experiment from the method's settings for the data set and changes to them."""
+        settings = _settings(dataset, method, tuple(changes.items()))
+        return cls(dataset=dataset, method=method, seed=seed, settings=settings, **fields)
+
+    @property
+    def config(self) -> Any:
+        """The settings of the method."""
+        return _config(self.method, self.settings)
+
+    def draw(self) -> Noise:
+        """The noise as the three parts of a graph meet it."""
+        if self.noise == "none":
+            return Noise()
+        kind, _, scope = self.noise.partition("@")
+        spec = NoiseSpec(kind, self.level, scope or "all")
+        if kind in LABEL_NOISE:
+            return Noise(labels=spec)
+        return Noise(attributes=spec) if kind in ATTRIBUTE_NOISE else Noise(edges=spec)
+
+    @cached_property
+    def key(self) -> str:
+        """A short name that is the same for equal experiments, today and later."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def training(self) -> "Experiment":
+        """The experiment that trains the same representation: what labels decide is left out.
+
+        Only for methods that read no labels. Label noise, protocol and classifier do not reach
+        their training, so all cells that share this value share one training.
+        """
+        if METHODS[self.method].uses_labels:
+            raise InputError(f"{self.method} learns from labels: its training is the cell's own")
+        kind = self.noise.partition("@")[0]
+        kept = kind in ATTRIBUTE_NOISE + EDGE_NOISE
+        # which nodes are labelled decides where noise on training nodes goes: the seed fixes both
+        return Experiment(
+            dataset=self.dataset,
+            method=self.method,
+            seed=self.seed,
+            noise=self.noise if kept else "none",
+            level=self.level if kept else 0.0,
+            settings=self.settings,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, as a record holds them."""
+        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return values | {"settings": dict(self.settings)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Experiment":
+        """Read what `to_dict` wrote."""
+        return cls(**{**values, "settings": tuple(sorted(values["settings"].items()))})
+
+    def __str__(self) -> str:
+        noise = "" if self.noise == "none" else f", {self.noise} {self.level:g}"
+        return f"{self.task} {self.dataset}, {self.method}{noise}, seed {self.seed}"
+
+
+def changed_settings(config: Any) -> tuple[tuple[str, Any], ...]:
+    """Settings that differ from the defaults of their class, sorted; the seed is none of them.
+
+    Example:
+        >>> from brgcl.config import BRGCLConfig
+        >>> changed_settings(BRGCLConfig(xi=0.3, seed=7))
+        (('xi', 0.3),)
+    """
+    return tuple(
+        sorted(
+            (field.name, value)
+            for field in dataclasses.fields(config)
+            if field.name != "seed" and (value := getattr(config, field.name)) != field.default
+        )
+    )
+
+
+Settings = tuple[tuple[str, Any], ...]
+
+
+@cache
+def _settings(dataset: str, method: str, changes: Settings) -> Settings:
+    if method not in METHODS:
+        raise unknown_name("method", method, METHODS, hint="brgcl methods lists all")
+    known = {field.name for field in dataclasses.fields(METHODS[method].Config)}
+    for name, _ in changes:
+        if name not in known:
+            raise unknown_name(f"setting of {method}", name, sorted(known))
+    return changed_settings(METHODS[method].config(dataset, **dict(changes)))
+
+
+@cache
+def _config(method: str, settings: Settings) -> Any:
+    return METHODS[method].Config(**dict(settings))

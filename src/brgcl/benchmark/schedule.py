@@ -1,0 +1,111 @@
+"""What is left to run, in which order, and how long it will take.
+
+A job is one training with every cell that it serves.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from brgcl.benchmark.records import Record
+from brgcl.benchmark.run_spec import Experiment
+from brgcl.data import DATASETS
+from brgcl.methods import METHODS
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training and the cells that it serves.
+
+    Attributes:
+        experiments: The cells.
+        seconds: Processor time that it will take, from records of its like; None if unknown.
+    """
+
+    experiments: tuple[Experiment, ...]
+    seconds: float | None
+
+    @property
+    def name(self) -> str:
+        """What the job is claimed by."""
+        return _shared(self.experiments[0]).key
+
+
+def plan(
+    experiments: Iterable[Experiment], records: Mapping[str, Record], *, retry: bool = False
+) -> list[Job]:
+    """Group the cells that are not done into jobs, the cheapest first.
+
+    Args:
+        experiments: All cells; one that stands there twice is run once.
+        records: What is done, by key.
+        retry: Whether cells that failed are run again.
+    """
+    groups: dict[Experiment, list[Experiment]] = {}
+    for experiment in dict.fromkeys(experiments):
+        done = records.get(experiment.key)
+        if done is None or (retry and done.error):
+            groups.setdefault(_shared(experiment), []).append(experiment)
+    costs = Costs(records.values())
+    jobs = [Job(tuple(cells), costs.of(cells)) for cells in groups.values()]
+    return sorted(jobs, key=lambda job: (_guess(job), job.experiments[0].seed))
+
+
+class Costs:
+    """Estimates of processor time, from what was measured.
+
+    Args:
+        records: What was measured; medians over the same method on the same graph, or on
+            another one, scaled by the number of nodes.
+    """
+
+    def __init__(self, records: Iterable[Record]) -> None:
+        self._training: dict[tuple[str, str, Any], list[float]] = {}
+        self._scoring: dict[tuple[str, str, Any], list[float]] = {}
+        for record in records:
+            if record.error is None:
+                cell = record.experiment
+                for known, what, seconds in (
+                    (self._training, cell.settings, record.training_seconds),
+                    (self._scoring, cell.task, record.scoring_seconds),
+                ):
+                    for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
+                        known.setdefault(key, []).append(seconds)
+
+    def of(self, cells: Sequence[Experiment]) -> float | None:
+        """Seconds for one training and the scores of all cells."""
+        cell = cells[0]
+        training = self._find(self._training, cell, cell.settings)
+        scoring = self._find(self._scoring, cell, cell.task)
+        if training is None or scoring is None:
+            return None
+        return training + len(cells) * scoring
+
+    def _find(
+        self, known: dict[tuple[str, str, Any], list[float]], cell: Experiment, what: Any
+    ) -> float | None:
+        here = DATASETS[cell.dataset].num_nodes
+        for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
+            if key in known:
+                return median(known[key])
+        nearest = min(
+            (name for name in DATASETS if (cell.method, name, "") in known),
+            key=lambda name: abs(DATASETS[name].num_nodes - here),
+            default=None,
+        )
+        if nearest is None:
+            return None
+        return median(known[cell.method, nearest, ""]) * here / DATASETS[nearest].num_nodes
+
+
+def _guess(job: Job) -> float:
+    """Seconds to sort by; a method that was never run stands by the size of its graph."""
+    if job.seconds is not None:
+        return job.seconds
+    return DATASETS[job.experiments[0].dataset].num_nodes / 100
+
+
+def _shared(cell: Experiment) -> Experiment:
+    """What all cells of a job have in common."""
+    return cell if METHODS[cell.method].uses_labels else cell.training

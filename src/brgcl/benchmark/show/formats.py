@@ -1,0 +1,122 @@
+"""Tables as text for a terminal, Markdown, LaTeX, HTML or CSV."""
+
+import csv
+import io
+from collections.abc import Sequence
+from html import escape
+from itertools import zip_longest
+
+from brgcl.benchmark.show.layout import Line, Sheet
+from brgcl.benchmark.show.statistics import Entry
+
+FORMATS = ("text", "md", "latex", "html", "csv", "draws")
+CSV_COLUMNS = [
+    "dataset", "method", "noise", "level", "metric", "n", "mean", "std", "published_mean",
+    "published_std", "difference", "paired_low", "paired_high", "noise_realised",
+]  # fmt: skip
+DRAW_COLUMNS = ["dataset", "method", "noise", "level", "metric", "seed", "value", "key"]
+TEX = {
+    "\\": r"\textbackslash ", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$",
+    "{": r"\{", "}": r"\}", "±": r"$\pm$", "Δ": r"$\Delta$", "≥": r"$\geq$", "²": r"$^2$",
+}  # fmt: skip
+
+
+def to_text(sheet: Sheet) -> str:
+    """For a terminal; stars stand for bold."""
+    rows = [[[head] for head in sheet.columns]] + [
+        [[name], *([_star(line) for line in cell] for cell in cells)] for name, cells in sheet.rows
+    ]
+    widths = [max(len(text) for row in rows for text in row[i]) for i in range(len(sheet.columns))]
+    written = []
+    for row in rows:
+        for texts in zip_longest(*row, fillvalue=""):
+            padded = (text.ljust(width) for text, width in zip(texts, widths, strict=True))
+            written.append("  ".join(padded).rstrip())
+    written.insert(1, "  ".join("-" * width for width in widths))
+    notes = [*sheet.caption, *sheet.notes]
+    return "\n".join([sheet.title, "", *written, "", *notes]).rstrip() + "\n"
+
+
+def _star(line: Line) -> str:
+    return f"*{line.text}*" if line.bold else line.text
+
+
+def to_markdown(sheet: Sheet) -> str:
+    """For a page in Markdown; the title is left to the page."""
+    written = [f"| {' | '.join(sheet.columns)} |", f"|{'---|' * len(sheet.columns)}"]
+    for name, cells in sheet.rows:
+        texts = ["<br>".join(f"**{x.text}**" if x.bold else x.text for x in cell) for cell in cells]
+        written.append(f"| {' | '.join([name, *texts])} |")
+    notes = [f"- {note}" for note in (*sheet.caption, *sheet.notes)]
+    return "\n".join([*written, "", *notes]).rstrip() + "\n"
+
+
+def to_latex(sheet: Sheet) -> str:
+    """For a paper; needs the package makecell."""
+    written = [" & ".join(map(_tex, sheet.columns)) + r" \\ \hline"]
+    for name, cells in sheet.rows:
+        texts = []
+        for cell in cells:
+            lines = [rf"\textbf{{{_tex(x.text)}}}" if x.bold else _tex(x.text) for x in cell]
+            texts.append(r"\makecell[tl]{" + r" \\ ".join(lines) + "}" if lines else "")
+        written.append(" & ".join([_tex(name), *texts]) + r" \\")
+    caption = _tex(" ".join([f"{sheet.title}.", *sheet.caption, *sheet.notes]))
+    return "\n".join(
+        [r"\begin{table}", rf"\caption{{{caption}}}",
+         rf"\begin{{tabular}}{{{'l' * len(sheet.columns)}}}", r"\hline", *written, r"\hline",
+         r"\end{tabular}", r"\end{table}", ""]
+    )  # fmt: skip
+
+
+def _tex(text: str) -> str:
+    return "".join(TEX.get(letter, letter) for letter in text)
+
+
+def to_html(sheet: Sheet) -> str:
+    """For a page in HTML."""
+    heads = "".join(f"<th>{escape(head)}</th>" for head in sheet.columns)
+    written = ["<table>", f"<caption>{escape(sheet.title)}</caption>", f"<tr>{heads}</tr>"]
+    for name, cells in sheet.rows:
+        texts = []
+        for cell in cells:
+            lines = [f"<b>{escape(x.text)}</b>" if x.bold else escape(x.text) for x in cell]
+            texts.append(f"<td>{'<br>'.join(lines)}</td>")
+        written.append(f"<tr><th>{escape(name)}</th>{''.join(texts)}</tr>")
+    notes = [f"<p>{escape(note)}</p>" for note in (*sheet.caption, *sheet.notes)]
+    return "\n".join([*written, "</table>", *notes]) + "\n"
+
+
+def to_csv(entries: Sequence[Entry]) -> str:
+    """One line for each cell; shares are not in per cent."""
+    rows = [
+        [
+            entry.dataset, entry.row, entry.noise, entry.level, entry.metric, entry.n,
+            entry.mean, entry.std, entry.published_mean, entry.published_std, entry.difference,
+            None if entry.paired is None else entry.paired.low,
+            None if entry.paired is None else entry.paired.high,
+            entry.realised,
+        ]
+        for entry in entries
+    ]  # fmt: skip
+    return _csv(CSV_COLUMNS, rows)
+
+
+def to_draws(entries: Sequence[Entry]) -> str:
+    """One line for each draw, with the key of its record: where every figure comes from."""
+    rows = [
+        [
+            entry.dataset, entry.row, entry.noise, entry.level, entry.metric,
+            draw.seed, draw.value, draw.experiment.key,
+        ]
+        for entry in entries
+        for draw in entry.draws
+    ]  # fmt: skip
+    return _csv(DRAW_COLUMNS, rows)
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)  # None is an empty field
+    return text.getvalue()

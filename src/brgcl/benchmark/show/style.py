@@ -1,0 +1,171 @@
+"""How pictures look: the colour and marker of each row, sizes, legends, and files.
+
+A method has the same colour and marker in every picture.
+"""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from brgcl.atomic_files import replacing
+from brgcl.benchmark.experiment import Suite
+from brgcl.benchmark.show.layout import METRICS
+from brgcl.benchmark.show.statistics import SHARES
+from brgcl.methods import METHODS
+from brgcl.noise import ATTRIBUTE_NOISE, LABEL_NOISE
+
+PAGE = 7.2  # width of a page's text, in inches
+LOOK = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "figure.titlesize": 9,
+    "legend.fontsize": 7.5, "legend.title_fontsize": 7.5, "xtick.labelsize": 7,
+    "ytick.labelsize": 7, "axes.linewidth": 0.6, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "grid.linewidth": 0.4,
+    "grid.alpha": 0.4, "svg.hashsalt": "brgcl", "pdf.fonttype": 42,
+}  # fmt: skip
+# Colours of Okabe and Ito and of Tol, which are told apart whatever colours one sees.
+OURS = "#D55E00"
+COLORS = (
+    "#000000", "#0072B2", "#56B4E9", "#009E73", "#E69F00", "#CC79A7", "#882255", "#8C8C8C",
+    "#999933", "#332288",
+)  # fmt: skip
+MARKERS = ("s", "^", "D", "v", "P", "X", "<")
+# Methods that stand in one table are close together here, so that their colours differ.
+FIRST = (
+    "brgcl-paper", "gcn", "s2gc", "nrgnn", "self-training", "cca-ssg", "grace", "gce", "unionnet",
+    "co-teaching",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a row is drawn; our own stands out."""
+
+    color: str
+    marker: str
+    linestyle: str = "-"
+    stands_out: bool = False
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """Settings of its curve."""
+        strong = self.stands_out
+        return {
+            "color": self.color,
+            "marker": self.marker,
+            "linestyle": self.linestyle,
+            "linewidth": 2.0 if strong else 1.0,
+            "markersize": 4.5 if strong else 5.5 if self.marker == "*" else 3.2,
+            "zorder": 5 if strong else 3,
+        }
+
+
+def row_styles(suite: Suite) -> dict[str, Style]:
+    """Colour and marker of each row of a table.
+
+    A row that bears the name of its method looks the same in all tables. The only row of a method
+    that has another name takes the method's colour and a star; several go by their places.
+    """
+    order = [*FIRST, *(name for name in METHODS if name not in (*FIRST, "brgcl"))]
+    renamed = [row.method for row in suite.rows.values() if row.name != row.method]
+    ours = "brgcl" if "brgcl" in suite.rows else suite.reference
+    found = {}
+    for place, (name, row) in enumerate(suite.rows.items()):
+        if name == ours:
+            found[name] = Style(OURS, "o", stands_out=True)
+        elif name == row.method:
+            found[name] = _style(order.index(name))
+        elif row.method != "brgcl" and renamed.count(row.method) == 1:
+            found[name] = Style(COLORS[order.index(row.method) % len(COLORS)], "*")
+        else:
+            found[name] = _style(place)
+    return found
+
+
+def _style(slot: int) -> Style:
+    """One of 70 looks; when the colours have all been used, lines are dotted."""
+    return Style(
+        COLORS[slot % len(COLORS)],
+        MARKERS[slot % len(MARKERS)],
+        "-" if slot < len(COLORS) else ":",
+    )
+
+
+@contextmanager
+def look() -> Iterator[None]:
+    """Draw and write with the same sizes everywhere."""
+    import matplotlib
+
+    with matplotlib.rc_context(LOOK):
+        yield
+
+
+def new_figure(
+    title: str, width: float, height: float, places: Sequence[tuple[int, int]]
+) -> tuple[Any, list[Any]]:
+    """Make a figure with axes at some places of a grid, which are (line, column)."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(title)
+    lines, columns = (1 + max(place[i] for place in places) for i in (0, 1))
+    grid = figure.add_gridspec(lines, columns)
+    return figure, [figure.add_subplot(grid[place]) for place in places]
+
+
+def handle(label: str, **settings: Any) -> Any:
+    """An entry of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **settings)
+
+
+def legend_columns(handles: Sequence[Any], inches: float) -> int:
+    """How many entries of a legend fit side by side."""
+    widest = max(len(each.get_label()) for each in handles)
+    return max(1, min(len(handles), int(inches / (0.055 * widest + 0.55))))
+
+
+def add_legend(figure: Any, handles: Sequence[Any], title: str) -> None:
+    """Put a legend below all panels."""
+    inches = figure.get_size_inches()[0]
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=legend_columns(handles, inches),
+        frameon=False, title=textwrap.fill(title, int(inches / 0.06)), handlelength=2.4,
+        columnspacing=1.4,
+    )  # fmt: skip
+
+
+def save_picture(figure: Any, file: Path) -> None:
+    """Write a picture as its name ends; the same picture gives the same file."""
+    form = file.suffix[1:].lower()
+    dates: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    with look(), replacing(file) as temporary:
+        dpi = 300 if form == "png" else 200  # in the others only maps have pixels
+        figure.savefig(temporary, format=form, dpi=dpi, metadata=dates.get(form))
+
+
+def noise_part(noise: str) -> str:
+    """What a kind of noise corrupts.
+
+    Example:
+        >>> noise_part("within@train"), noise_part("pair"), noise_part("add")
+        ('attribute', 'label', 'edge')
+    """
+    kind = noise.partition("@")[0]
+    if kind in LABEL_NOISE:
+        return "label"
+    return "attribute" if kind in ATTRIBUTE_NOISE else "edge"
+
+
+def cell_name(noise: str, level: float) -> str:
+    """Kind and level of noise in words."""
+    return "clean" if noise == "none" else f"{noise} {100 * level:g} %"
+
+
+def metric_name(metric: str) -> str:
+    """A metric as the name of an axis."""
+    name = METRICS.get(metric, metric)
+    return f"{name}, %" if metric in SHARES else name

@@ -1,0 +1,1 @@
+"""The command line: options -> a library call -> text or files; no numerics."""

@@ -1,0 +1,1 @@
+"""Who may see which labels, and how good a method is."""

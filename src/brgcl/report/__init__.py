@@ -1,0 +1,1 @@
+"""What a run shows a person: text, JSON and HTML."""

@@ -1,0 +1,100 @@
+import dataclasses
+import json
+
+import pytest
+
+from brgcl.benchmark.run_spec import Experiment, changed_settings
+from brgcl.config import BRGCLConfig
+from brgcl.errors import InputError
+from brgcl.methods import METHODS
+
+
+def ours(**fields):
+    return Experiment.of("cora", fields.pop("method", "brgcl"), fields.pop("seed", 0), {}, **fields)
+
+
+def test_level_0_of_every_noise_is_the_same_experiment():
+    clean = ours()
+    assert ours(noise="symmetric", level=0) == clean
+    assert ours(noise="within", level=0.0).key == clean.key
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"seed": 1},
+        {"noise": "pair", "level": 0.2},
+        {"protocol": "no-val"},
+        {"task": "cluster"},
+        {"rule": "mlp"},
+        {"soft_labels": "hard"},
+        {"split": "validation"},
+        {"method": "brgcl-paper"},
+    ],
+)
+def test_another_experiment_has_another_key(change):
+    assert ours(**change).key != ours().key
+
+
+def test_another_setting_has_another_key_and_the_default_spelled_out_has_the_same():
+    assert Experiment.of("cora", "brgcl", 0, {"xi": 0.3}).key != ours().key
+    assert Experiment.of("cora", "brgcl", 0, {"xi": BRGCLConfig().xi}).key == ours().key
+
+
+def test_keys_stay_what_they_are():
+    assert ours(noise="symmetric", level=0.4).key == "e2114d4920351ea5"
+
+
+def test_survives_json():
+    cell = Experiment.of("pubmed", "brgcl-paper", 3, {}, noise="within@train", level=0.3)
+    assert Experiment.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_settings_give_the_config_back(method):
+    cell = Experiment.of("citeseer", method, 0, {})
+    wanted = METHODS[method].config("citeseer")
+    assert cell.config == wanted
+    names = {field.name for field in dataclasses.fields(wanted)}
+    assert {name for name, _ in changed_settings(wanted)} <= names
+
+
+def test_label_noise_shares_a_training_and_attribute_noise_does_not():
+    clean = ours().training
+    assert ours(noise="symmetric", level=0.4).training == clean
+    assert ours(noise="pair", level=0.2, protocol="no-val", rule="mlp").training == clean
+    assert ours(task="cluster").training == clean
+    assert ours(noise="within", level=0.2).training != clean
+    assert ours(noise="add", level=0.2).training != clean
+    assert ours(seed=1).training != clean
+
+
+@pytest.mark.parametrize("method", [name for name, m in METHODS.items() if m.uses_labels])
+def test_methods_that_read_labels_share_no_training(method):
+    with pytest.raises(InputError, match="learns from labels"):
+        _ = ours(method=method).training
+
+
+def test_noise_goes_to_its_part():
+    assert ours(noise="pair", level=0.2).draw().labels.kind == "pair"
+    assert ours(noise="cell@train", level=0.2).draw().attributes.scope == "train"
+    assert ours(noise="rewire", level=0.2).draw().edges.level == 0.2
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"noise": "symetric", "level": 0.2}, "symmetric"),
+        ({"protocol": "clean"}, "clean-val"),
+        ({"task": "embed"}, "classify"),
+        ({"noise": "pair", "level": 1.0}, "level"),
+    ],
+)
+def test_wrong_names_are_errors(fields, message):
+    with pytest.raises(InputError, match=message):
+        ours(**fields)
+
+
+def test_an_unknown_setting_is_an_error():
+    with pytest.raises(InputError, match="did you mean 'xi'"):
+        Experiment.of("cora", "brgcl", 0, {"xii": 1.0})
