@@ -5,7 +5,7 @@ import dataclasses
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from brgcl.atomic_files import replacing, write_json
 from brgcl.checkpoint import load_training, saving
-from brgcl.config import BRGCLConfig, check_names
+from brgcl.config import BRGCLConfig
 from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
@@ -80,7 +80,7 @@ class BRGCL:
     history_: list[Epoch]
 
     def __init__(self, **params: Any) -> None:
-        check_names(params)
+        BRGCLConfig.check_names(params)
         self.config = BRGCLConfig(**params)
 
     @classmethod
@@ -140,8 +140,7 @@ class BRGCL:
                 if callback is not None:
                     callback(epoch)
 
-            with _products(config.products):
-                continue_training(training, graph, config, after_epoch)
+            continue_training(training, graph, config, after_epoch)
         self.encoder_, self.history_ = training.encoder, training.history
         self.encoder_.requires_grad_(False)
         h = self._encode(graph)
@@ -244,7 +243,9 @@ class BRGCL:
 
     @classmethod
     def _from_stored(cls, settings: dict[str, Any], tensors: dict[str, Tensor]) -> "BRGCL":
-        model = cls(**settings["config"])
+        known = {field.name for field in dataclasses.fields(BRGCLConfig)}
+        stored = settings["config"].items()  # files of older versions hold `products` as well
+        model = cls(**{name: value for name, value in stored if name in known})
         model.config_ = model.config
         model.preparation_ = Preparation(
             settings["preparation"],
@@ -330,14 +331,3 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
             f"{m:,}",
             f"{num_nodes:,}",
         )
-
-
-@contextlib.contextmanager
-def _products(precision: str) -> Iterator[None]:
-    """Let dense products round their factors while training, if asked to."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium" if precision == "bfloat16" else before)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)

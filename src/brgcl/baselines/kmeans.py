@@ -14,21 +14,17 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
-from brgcl.config import Scaling, check_types
+from brgcl.config import Scaling, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.attributes import learn_preparation
 
 
 @dataclass(frozen=True)
-class KMeansConfig:
+class KMeansConfig(Settings):
     """Settings of K-means on attributes."""
 
     attributes: Literal["auto"] | Scaling = "auto"
     """Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
 
 
 def fit(
