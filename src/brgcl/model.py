@@ -22,11 +22,12 @@ from brgcl.config import BRGCLConfig
 from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
-from brgcl.machine import keep_freed_memory
+from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
-from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.train import (
     Epoch,
     begin_training,
@@ -122,6 +123,8 @@ class BRGCL:
         self.preparation_ = learn_preparation(data.x, kind)
         graph = self._graph(data)
         _tell_negatives(config, graph.x.shape[0])
+        _tell_warmup(config)
+        check_width(*graph.x.shape, *[config.hidden] * (config.num_layers - 1), config.dim)
         training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
         file = None if checkpoint is None else Path(checkpoint)
         save = None
@@ -243,9 +246,8 @@ class BRGCL:
 
     @classmethod
     def _from_stored(cls, settings: dict[str, Any], tensors: dict[str, Tensor]) -> "BRGCL":
-        known = {field.name for field in dataclasses.fields(BRGCLConfig)}
-        stored = settings["config"].items()  # files of older versions hold `products` as well
-        model = cls(**{name: value for name, value in stored if name in known})
+        settings["config"].pop("products", None)  # a setting that older files have
+        model = cls(**settings["config"])
         model.config_ = model.config
         model.preparation_ = Preparation(
             settings["preparation"],
@@ -283,15 +285,7 @@ class BRGCL:
         return f"BRGCL({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def _graph(self, data: Data) -> Graph:
-        device = self.config.device
-        x = self.preparation_.apply(data.x).to(device)
-        weight = data.get("edge_weight")
-        adjacency = adjacency_from_edges(
-            data.edge_index.to(device),
-            x.shape[0],
-            None if weight is None else weight.to(device),
-        )
-        return Graph(x, adjacency)
+        return prepare(data, self.preparation_, self.config.device)
 
     def _encode(self, graph: Graph) -> Tensor:
         with torch.no_grad():
@@ -330,4 +324,15 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
             "num_negatives=none takes all",
             f"{m:,}",
             f"{num_nodes:,}",
+        )
+
+
+def _tell_warmup(config: BRGCLConfig) -> None:
+    """Say when training ends before prototypes join."""
+    if config.warmup_epochs >= config.epochs and config.proto_weight != 0:
+        log.warning(
+            "prototypes never join: training has %d epochs and the warm-up %d; "
+            "set warmup_epochs below epochs, or proto_weight=0 if this is meant",
+            config.epochs,
+            config.warmup_epochs,
         )

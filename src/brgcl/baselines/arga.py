@@ -23,12 +23,14 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import ARGA, ARGVA
 
-from brgcl.baselines.shared.inputs import prepare, seeded
+from brgcl.baselines.shared.inputs import seeded
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Count, Positive, Scaling, Settings, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import sample_negatives
 
 
@@ -111,6 +113,7 @@ def fit(
     """Train encoder and discriminator in turns and return the codes; `labels` are not read."""
     prepared = prepare(graph, config.attributes)
     N = prepared.x.shape[0]
+    check_width(*prepared.x.shape, config.hidden, config.dim, config.discriminator)
     count = num_columns(config.num_negatives, N)
     with seeded(generator):
         model = make_model(prepared.x.shape[1], config, generator)

@@ -25,10 +25,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare, seeded
+from brgcl.baselines.shared.inputs import seeded
 from brgcl.config import Count, Positive, Probability, Settings, Share, ViewSettings, Weight, Whole
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 from brgcl.method.views import Diffusion, two_views
 
@@ -97,6 +99,7 @@ def fit(
     """Train the online network; `labels` are not read."""
     prepared = prepare(graph)
     x = prepared.x
+    check_width(*x.shape, config.hidden, config.dim, config.predictor_hidden, config.dim)
     online, target = (
         Network(x.shape[1], config.hidden, config.dim, generator) for _ in range(2)
     )  # the target starts from weights of its own

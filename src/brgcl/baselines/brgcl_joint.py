@@ -25,10 +25,11 @@ from torch import nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, seeded
+from brgcl.baselines.shared.inputs import labelled_nodes, seeded
 from brgcl.config import BRGCLConfig, Count, Positive, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.confidence import threshold
+from brgcl.method.inputs import prepare
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.train import (
     add_gradient,

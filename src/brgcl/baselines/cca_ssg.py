@@ -21,11 +21,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import decorrelation_loss
 from brgcl.method.views import View, make_view
 
@@ -64,11 +65,13 @@ def fit(
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
     perceptron = config.encoder == "mlp"
+    num_layers = 2 if perceptron else config.num_layers
+    check_width(*prepared.x.shape, *[config.hidden] * (num_layers - 1), config.dim)
     network = Encoder(
         prepared.x.shape[1],
         hidden=config.hidden,
         dim=config.dim,
-        num_layers=2 if perceptron else config.num_layers,
+        num_layers=num_layers,
         generator=generator,
     )
     # standardised columns hide the last bias; Adam would add up rounding errors in it

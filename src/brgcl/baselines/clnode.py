@@ -28,9 +28,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
+from brgcl.baselines.shared.inputs import labelled_nodes, stage
 from brgcl.config import Count, Fraction, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 
 TYPICAL = 0.95  # relative similarity from which on a node is as typical as any

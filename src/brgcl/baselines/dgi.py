@@ -17,9 +17,9 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import train_infomax
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.config import Count, Positive, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)

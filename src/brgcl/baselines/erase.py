@@ -32,10 +32,11 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links
 from brgcl.baselines.shared.gcn_training import BestEpoch
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, seeded
+from brgcl.baselines.shared.inputs import labelled_nodes, seeded
 from brgcl.config import Count, Positive, Probability, Settings, Share, Weight, Whole, require
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.graph import adjacency_from_edges
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 
 

@@ -23,9 +23,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
+from brgcl.baselines.shared.inputs import labelled_nodes, stage
 from brgcl.config import Count
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
 

@@ -16,11 +16,12 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Count, Positive, Scaling, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import sample_negatives
 
 
@@ -53,6 +54,7 @@ def fit(
     prepared = prepare(graph, config.attributes)
     x, adjacency = prepared.x, prepared.adjacency
     N, F = x.shape
+    check_width(*x.shape, config.hidden, config.dim)
     encoder = Encoder(F, hidden=config.hidden, dim=config.dim, generator=generator)
     for bias in encoder.biases:
         bias.requires_grad_(False)  # they start at 0 and stay there

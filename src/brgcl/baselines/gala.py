@@ -27,11 +27,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import check_memory, prepare
+from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Positive, Scaling, Settings, Share
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 
 WIDE_UP_TO = 5000  # nodes

@@ -26,9 +26,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, make_gcn, run_gcn, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.config import Count, Fraction
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 PRUNE_EVERY = 10  # epochs
 SMALLEST = 1e-7  # probability below which p^q has no useful slope

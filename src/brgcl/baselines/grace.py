@@ -30,10 +30,12 @@ from annotated_types import Ge
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare, seeded
+from brgcl.baselines.shared.inputs import seeded
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import (
     CACHE_BYTES,
     LOG2_E,
@@ -84,6 +86,7 @@ def fit(
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
     N, F_ = prepared.x.shape
+    check_width(*prepared.x.shape, 2 * config.dim, config.dim, config.projection_dim, config.dim)
     network = Encoder(
         F_,
         hidden=2 * config.dim,

@@ -27,9 +27,10 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links, attend, mix
-from brgcl.baselines.shared.inputs import check_memory, prepare, seeded
+from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Positive, Settings, Share, Weight, require
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
 
 TINY = 1e-12

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Scaling, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
-from brgcl.method.attributes import learn_preparation
+from brgcl.method.inputs import scale
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,7 @@ def fit(
     N, F = graph.x.shape
     # the representations, their rows at unit length, and the copy that K-means works on
     check_memory("kmeans", 3 * 4.0 * N * F, "use fewer attributes, or s2gc-features")
-    kind = None if config.attributes == "auto" else config.attributes
-    x = learn_preparation(graph.x, kind).apply(graph.x).data
+    x = scale(graph.x, config.attributes).data
     if report is not None:
         report(1, 1, "attributes")
     return Fitted(x.to_dense() if x.layout == torch.sparse_csr else x.clone())

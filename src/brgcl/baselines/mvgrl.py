@@ -26,9 +26,9 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import train_infomax
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.config import Count, Fraction, Positive, Settings, Share
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_from_scipy
 from brgcl.method.views import Diffusion
 

@@ -33,7 +33,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn
-from brgcl.baselines.shared.inputs import check_memory, labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.baselines.shared.learned_edges import (
     Candidates,
     both_ways,
@@ -45,6 +45,7 @@ from brgcl.config import Count, Positive, Probability, Weight, require
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 
 BYTES_PER_PAIR = 100  # keys, both orders of the pattern, weights and their gradients

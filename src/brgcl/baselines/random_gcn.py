@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import check_memory, prepare
+from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)

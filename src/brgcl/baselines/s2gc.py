@@ -21,10 +21,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch
-from brgcl.baselines.shared.inputs import check_memory, labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.config import Count, Positive, Probability, Settings, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
 
 BLOCK = 256  # columns diffused at a time, so that memory stays at a few N x BLOCK

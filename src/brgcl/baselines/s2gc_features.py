@@ -28,7 +28,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Scaling, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
-from brgcl.method.attributes import learn_preparation
+from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 from brgcl.tasks.cluster import kmeans
 
@@ -100,8 +100,7 @@ def fit(
 ) -> Fitted:
     """Raise the power until the distance inside clusters rises; `labels` are not read."""
     check_memory("s2gc-features", 3 * 4.0 * graph.x.numel(), "use fewer attributes")
-    kind = None if config.attributes == "auto" else config.attributes
-    step = learn_preparation(graph.x, kind).apply(graph.x).data
+    step = scale(graph.x, config.attributes).data
     step = step.to_dense() if is_sparse(step) else step
     adjacency, total = loopless_adjacency(graph), torch.zeros_like(step)
     sample = torch.randperm(len(step), generator=generator)[: config.max_nodes]

@@ -23,10 +23,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
+from brgcl.baselines.shared.inputs import labelled_nodes, stage
 from brgcl.config import Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.graph import Adjacency
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)

@@ -26,10 +26,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.learned_edges import Candidates, among, distinct, most_similar
 from brgcl.config import Count, Probability, Weight, Whole
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 POOL = 4096  # labelled nodes among which similar ones are searched
 

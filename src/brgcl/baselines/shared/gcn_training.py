@@ -16,6 +16,7 @@ from torch import Tensor
 
 from brgcl.config import Count, Positive, Settings, Share, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 
@@ -69,6 +70,7 @@ def make_gcn(
     graph: Graph, config: GCNConfig, num_classes: int, generator: torch.Generator
 ) -> Encoder:
     """Make a two-layer network with random weights."""
+    check_width(*graph.x.shape, config.hidden, num_classes)
     return Encoder(graph.x.shape[1], hidden=config.hidden, dim=num_classes, generator=generator)
 
 
