@@ -242,7 +242,7 @@ BAD_ARGUMENTS = {
     "setting without a value": ("embed demo --set epochs", "--set takes key=value, got 'epochs'"),
     "setting of a wrong type": (
         "embed demo --set epochs=many",
-        "epochs must be an integer, got 'many'",
+        "epochs must be an integer of at least 1, got 'many'",
     ),
     "the seed as a setting": ("embed demo --set seed=3", "use --seed"),
     "wrong setting of a baseline": (
@@ -250,7 +250,10 @@ BAD_ARGUMENTS = {
         "dropout must be",
     ),
     "setting out of range": ("embed demo --set tau=0", "tau must be a number above 0, got 0"),
-    "setting that is none": ("embed demo --set epochs=none", "epochs must be an integer, got"),
+    "setting that is none": (
+        "embed demo --set epochs=none",
+        "epochs must be an integer of at least 1, got",
+    ),
     "unknown preset": (
         "embed demo --preset papr-literal",
         "unknown preset 'papr-literal'; did you mean 'paper-literal'?",
