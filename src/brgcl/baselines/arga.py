@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import ARGA, ARGVA
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Count, Positive, Scaling, Settings, Weight
@@ -126,24 +127,17 @@ def fit(
                 loss = reconstruction(model.encode(prepared))
                 if config.variational:
                     loss = loss + model.kl_loss() / N
-                descend(loss, reconstructs)
+                descend(reconstructs, loss)
             with torch.no_grad():
                 z = model.encode(prepared)
-            descend(model.discriminator_loss(z), tells)
+            descend(tells, model.discriminator_loss(z))
             z = model.encode(prepared)
             fooled = model.reg_loss(z)
-            descend(fooled if config.variational else fooled + reconstruction(z), fools)
+            descend(fools, fooled if config.variational else fooled + reconstruction(z))
             if report is not None:
                 report(iteration, config.iterations, f"loss {loss.item():.3f}")
         with torch.no_grad():
             return Fitted(model.eval().encode(prepared))
-
-
-def descend(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
-    """Make one step of an optimizer, on its own parameters only."""
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
 
 
 METHOD = Method(

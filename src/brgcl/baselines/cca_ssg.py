@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
@@ -79,9 +80,7 @@ def fit(
         views = [make_view(prepared, settings, generator) for _ in range(2)]
         h1, h2 = (encode(network, norm, prepared, view) for view in views)
         loss = decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     whole = View(prepared.adjacency.normalized, None, None)

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
 from brgcl.config import Count, Fraction, Weight
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
@@ -98,14 +98,8 @@ def fit(
     labels, nodes = labelled_nodes(labels, "clnode")
     prepared = prepare(graph)
     C, total = labels.num_classes, 2 * config.epochs
-    first = train_gcn(
-        prepared,
-        labels,
-        config,
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], labels.train[nodes]),
-        stage(report, 0, total),
-    ).fitted()
+    given = labels.train[nodes]
+    first = fit_labels(prepared, labels, nodes, given, config, generator, stage(report, 0, total))
     assert first.probabilities is not None, "a GCN predicts"
     classes = torch.where(labels.train >= 0, labels.train, first.probabilities.argmax(1))
     difficulty = local_difficulty(classes, prepared.adjacency.transition, C)[nodes]

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import labelled_nodes, seeded
 from brgcl.config import Count, Positive, Probability, Settings, Share, Weight, Whole, require
@@ -122,9 +123,7 @@ def fit(
             soft = denoise(soft, everywhere, config.alpha, config.steps)
             z = network.train()(x, links, generator)[nodes]
             loss = rate_loss(z, soft[nodes].argmax(1), C, config)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+            descend(optimizer, loss)
             last = epoch == config.epochs
             stale += 1
             if last or (epoch % config.every == 0 and best.wants(last=last)):

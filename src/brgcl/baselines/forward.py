@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
 from brgcl.config import Count
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
@@ -67,14 +67,8 @@ def fit(
     given = labels.train[nodes]
     prepared = prepare(graph)
     total = config.pretrain_epochs + config.epochs
-    first = train_gcn(
-        prepared,
-        labels,
-        replace(config, epochs=config.pretrain_epochs),
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], given),
-        stage(report, 0, total),
-    ).fitted()
+    shorter = replace(config, epochs=config.pretrain_epochs)
+    first = fit_labels(prepared, labels, nodes, given, shorter, generator, stage(report, 0, total))
     assert first.probabilities is not None, "a GCN predicts"
     transition = estimated_transition(first.probabilities)
     return train_gcn(

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Count, Positive, Scaling, Settings
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
@@ -59,9 +60,7 @@ def fit(
     for epoch in range(1, config.epochs + 1):
         columns = sample_negatives(N, count, generator)
         loss = reconstruction_loss(encoder(x, adjacency.normalized), adjacency, columns)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     with torch.no_grad():

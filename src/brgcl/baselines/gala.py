@@ -23,6 +23,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Positive, Scaling, Settings, Share
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
@@ -195,9 +196,7 @@ def fit(
             if since >= config.patience:
                 break
         loss = attribute_loss(p, W3, seen)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     with torch.no_grad():

@@ -27,6 +27,7 @@ from annotated_types import Ge
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
@@ -114,9 +115,7 @@ def fit(
             for view in views
         )
         loss = contrast(p1, p2, config.tau, negatives=sample_negatives(N, count, generator))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     with torch.no_grad():

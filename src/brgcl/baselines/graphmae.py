@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links, attend, mix
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Positive, Settings, Share, Weight, require
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
@@ -87,9 +88,7 @@ def fit(
             rate = config.lr * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
             optimizer.param_groups[0]["lr"] = rate
             loss = model(x, links, draw_mask(x.shape[0], config, generator), generator)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
+            descend(optimizer, loss)
             if report is not None:
                 report(epoch + 1, config.epochs, f"loss {loss.item():.3f}")
     model.eval()

@@ -24,6 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, BestEpoch, GCNConfig, make_gcn
 from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.baselines.shared.learned_edges import (
@@ -121,9 +122,7 @@ def fit(
         )
         if len(mined):
             loss = loss + config.beta * F.cross_entropy(logits[mined], soft[mined])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         with torch.no_grad():  # as the authors do, new networks on this epoch's edges
             if best.wants(last=epoch == config.epochs):
                 best.offer(*convolve(classifier, x, mix))

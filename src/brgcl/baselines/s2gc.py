@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.config import Count, Positive, Probability, Settings, Weight
@@ -122,9 +123,7 @@ def fit(
     chosen = weight, bias
     for epoch in range(1, config.epochs + 1):
         loss = F.cross_entropy(inputs @ weight + bias, given)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if best.wants(last=epoch == config.epochs):
             with torch.no_grad():
                 logits = rows @ weight + bias

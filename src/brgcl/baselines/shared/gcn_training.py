@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.config import Count, Positive, Settings, Share, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.machine import check_width
@@ -122,12 +123,37 @@ def train_gcn(
     for epoch in range(1, config.epochs + 1):
         _, logits = run_gcn(network, graph, config.dropout, generator)
         value = loss(logits, epoch)
-        optimizer.zero_grad(set_to_none=True)
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, value)
         if best.wants(last=epoch == config.epochs):
             with torch.no_grad():
                 best.offer(*run_gcn(network, graph))
         if report is not None:
             report(epoch, config.epochs, f"loss {value.item():.3f}")
     return best
+
+
+def fit_labels(
+    graph: Graph,
+    labels: ObservedLabels,
+    nodes: Tensor,
+    given: Tensor,
+    config: GCNConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train a GCN by cross-entropy.
+
+    Args:
+        graph: The prepared graph.
+        labels: As in `train_gcn`.
+        nodes: Nodes to learn from, `(n,)`.
+        given: Their labels, `(n,)`.
+        config: Settings.
+        generator: Source of randomness.
+        report: Called after each epoch.
+    """
+
+    def loss(logits: Tensor, _: int) -> Tensor:
+        return F.cross_entropy(logits[nodes], given)
+
+    return train_gcn(graph, labels, config, generator, loss, report).fitted()

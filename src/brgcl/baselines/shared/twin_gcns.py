@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn, run_gcn
 from brgcl.config import Count, Share
 from brgcl.contract import ObservedLabels, Reporter
@@ -78,9 +79,7 @@ def train_peers(
     for epoch in range(1, config.epochs + 1):
         first, second = (run_gcn(network, graph, config.dropout, generator)[1] for network in pair)
         value = loss(first, second, epoch)
-        optimizer.zero_grad(set_to_none=True)
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, value)
         if best.wants(last=epoch == config.epochs):
             with torch.no_grad():
                 hidden, logits = zip(*(run_gcn(network, graph) for network in pair), strict=True)
