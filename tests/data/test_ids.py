@@ -61,5 +61,5 @@ def test_networkx_labels_of_one_entry_are_unpacked():
 @pytest.mark.parametrize("value", [np.array([0, 1]), torch.eye(2), [0, 1], (), {1}, {"a": 1}])
 def test_networkx_label_of_several_values_is_refused(value):
     """Defect 28: an array as a label raised a ValueError."""
-    with pytest.raises(InputError, match=r"label of node 1 is .*; a label is one text or number"):
+    with pytest.raises(InputError, match=r"label of node 1 is a .*; give one text or number"):
         from_networkx(labelled(0, value))

@@ -105,6 +105,8 @@ def read_graph(
     (*ends, node_ids, label_ids), changed = without_zero_fractions([*ends, node_ids, label_ids])
     if changed:
         log.warning("ids such as 1.0 are read as 1")
+    if node_table is not None:
+        _check_unique(node_table, node_ids)
     if features is None:
         both = pa.chunked_array(ends, pa.string()).unique().to_pylist()
         node_ids = pa.array(sorted_ids(set(both) - {""}), pa.string())
@@ -217,11 +219,6 @@ def _read_features(
         )
     (ids,) = table.texts(key)
     _check_ids(table, ids)
-    codes = ids.dictionary_encode().indices.to_numpy()
-    repeated = pd.Index(codes).duplicated()
-    if repeated.any():
-        row = int(np.flatnonzero(repeated)[0])
-        raise InputError(f"{table.place(row)}: id {ids[row].as_py()!r} is duplicated; keep one row")
     x = table.numbers(names)
     sparse = np.count_nonzero(x) < SPARSE_BELOW * x.size
     return ids, csr_from_scipy(x) if sparse else torch.from_numpy(x)
@@ -279,19 +276,22 @@ def _encode_labels(
     table: TableFile, ids: Any, values: Any, nodes: NDArray[np.int64], num_nodes: int
 ) -> tuple[Tensor, list[str]]:
     """The class of each node and the class names; says how many labels are missing."""
-    labels = np.array(without_zero_fractions([values])[0][0].to_pylist(), dtype=object)
-    classes = set(labels) - MISSING
+    written = np.array(values.to_pylist(), dtype=object)
+    given = pc.if_else(pc.is_in(values, pa.array(sorted(MISSING))), "", values)
+    (given,), _ = without_zero_fractions([given])
+    labels = np.array(given.to_pylist(), dtype=object)
+    classes = set(labels) - {""}
     if "-1" in classes and len(classes) == 2:
         raise InputError(
             f"{table.path}: the labels are -1 and {min(classes - {'-1'})}, but -1 means "
             "unlabelled; call the classes otherwise, e.g. no and yes"
         )
-    missing = np.array([text in MISSING or text == "-1" for text in labels], dtype=bool)
+    missing = (labels == "") | (labels == "-1")
+    labels[missing] = ""
     if missing.any():
-        written = ", ".join(sorted({text or "empty" for text in labels[missing]}))
-        log.warning("%s: %d labels missing (%s)", table.path, missing.sum(), written)
-    labels[missing] = None
-    of_node = np.full(num_nodes, None, dtype=object)
+        words = ", ".join(sorted({word or "empty" for word in written[missing]}))
+        log.warning("%s: %d labels missing (%s)", table.path, missing.sum(), words)
+    of_node = np.full(num_nodes, "", dtype=object)
     of_node[nodes] = labels
     clash = np.flatnonzero(of_node[nodes] != labels)
     if len(clash):
@@ -321,6 +321,13 @@ def _check_ids(table: TableFile, keys: Any) -> None:
     empty = np.flatnonzero(pc.equal(keys, "").to_numpy(zero_copy_only=False))
     if len(empty):
         raise InputError(f"{table.place(int(empty[0]))}: the id is empty; every row needs one")
+
+
+def _check_unique(table: TableFile, ids: Any) -> None:
+    repeated = np.flatnonzero(pd.Index(ids.dictionary_encode().indices.to_numpy()).duplicated())
+    if len(repeated):
+        row = int(repeated[0])
+        raise InputError(f"{table.place(row)}: id {ids[row].as_py()!r} is duplicated; keep one row")
 
 
 def _typed_ids(ids: list[str]) -> NDArray[Any]:

@@ -68,7 +68,8 @@ def without_zero_fractions(columns: Sequence[Any]) -> tuple[list[Any], bool]:
     """
     changed = any(pc.any(pc.match_substring(column, ".")).as_py() for column in columns)
     whole = r"^-?\d+(\.0+)?$|^$"
-    if not changed or not all(pc.all(pc.match_substring_regex(c, whole)).as_py() for c in columns):
+    matches = [pc.match_substring_regex(column, whole) for column in columns] if changed else []
+    if not changed or any(pc.all(match).as_py() is False for match in matches):
         return list(columns), False
     return [pc.replace_substring_regex(column, r"\.0+$", "") for column in columns], True
 
@@ -137,6 +138,7 @@ def single_label(value: Any, node: Any) -> Any:
         return array.item()
     if np.ndim(array) or isinstance(value, (set, dict)):
         raise InputError(
-            f"the label of node {node!r} is {value!r}; a label is one text or number per node"
+            f"the label of node {node!r} is a {type(value).__name__}; "
+            "give one text or number per node"
         )
     return value
