@@ -36,7 +36,7 @@ from brgcl.method.train import (
     num_negatives,
 )
 from brgcl.progress import describe, progress_bar
-from brgcl.tasks.cluster import Clusters, kmeans
+from brgcl.tasks.cluster import kmeans
 
 log = logging.getLogger("brgcl")
 
@@ -190,8 +190,7 @@ class BRGCL:
         self._check_fitted()
         if k is None:
             return self.pseudo_labels_
-        found: Clusters = kmeans(self.representations_, k, seed=self.config.seed)
-        return found.assignment
+        return kmeans(self.representations_, k, seed=self.config.seed).assignment
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model into a folder: weights as safetensors, settings as JSON.
