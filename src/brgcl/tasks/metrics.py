@@ -85,12 +85,7 @@ def clustering_accuracy(clusters: Labels, truth: Labels) -> float:
 def nmi(clusters: Labels, truth: Labels) -> float:
     """Mutual information of clusters and classes, divided by the mean of their entropies.
 
-    Args:
-        clusters: Cluster of each node, `(N,)`.
-        truth: True class of each node, or -1 for unknown, `(N,)`.
-
-    Raises:
-        InputError: As for `accuracy`.
+    Arguments and errors are those of `clustering_accuracy`.
     """
     from sklearn.metrics import normalized_mutual_info_score
 
@@ -101,12 +96,7 @@ def nmi(clusters: Labels, truth: Labels) -> float:
 def ari(clusters: Labels, truth: Labels) -> float:
     """Rand index of clusters and classes, adjusted to be 0 on average for random clusters.
 
-    Args:
-        clusters: Cluster of each node, `(N,)`.
-        truth: True class of each node, or -1 for unknown, `(N,)`.
-
-    Raises:
-        InputError: As for `accuracy`.
+    Arguments and errors are those of `clustering_accuracy`.
     """
     from sklearn.metrics import adjusted_rand_score
 
