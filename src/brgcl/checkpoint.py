@@ -16,12 +16,12 @@ from safetensors.torch import save_file
 
 from brgcl.atomic_files import replacing
 from brgcl.errors import InputError
-from brgcl.method.train import Epoch, Training
+from brgcl.method.train import Epoch, TrainingState
 
 SECONDS = 5.0  # between two writes: long epochs are all kept, short ones not each
 
 
-def save_training(path: Path, training: Training, name: str) -> None:
+def save_training(path: Path, training: TrainingState, name: str) -> None:
     """Write where a training stands.
 
     Args:
@@ -41,7 +41,7 @@ def save_training(path: Path, training: Training, name: str) -> None:
         save_file(tensors, temporary, {"brgcl": json.dumps(told)})
 
 
-def load_training(path: Path, training: Training, name: str) -> None:
+def load_training(path: Path, training: TrainingState, name: str) -> None:
     """Put what a file holds into a training that has just begun; no file changes nothing.
 
     Raises:
@@ -67,7 +67,7 @@ def load_training(path: Path, training: Training, name: str) -> None:
         raise InputError(f"'{path}' is damaged ({text}); remove it to begin anew") from error
 
 
-def _restore(training: Training, tensors: dict[str, torch.Tensor]) -> None:
+def _restore(training: TrainingState, tensors: dict[str, torch.Tensor]) -> None:
     encoder = {
         key.removeprefix("encoder."): value
         for key, value in tensors.items()
@@ -87,7 +87,7 @@ def _restore(training: Training, tensors: dict[str, torch.Tensor]) -> None:
     training.centers = None if centers is None else centers.to(device)
 
 
-def saving(path: Path, training: Training, name: str) -> Callable[[Epoch], None]:
+def saving(path: Path, training: TrainingState, name: str) -> Callable[[Epoch], None]:
     """Make a function that, called after each epoch, writes the file every few seconds."""
     last = monotonic()
 

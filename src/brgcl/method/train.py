@@ -57,7 +57,7 @@ class Prototypes:
 
 
 @dataclass
-class Training:
+class TrainingState:
     """Where a training stands: it can be taken up again after any epoch.
 
     Attributes:
@@ -74,13 +74,13 @@ class Training:
     centers: Tensor | None = None
     history: list[Epoch] = field(default_factory=list)
 
-    def copy(self) -> "Training":
+    def copy(self) -> "TrainingState":
         """Return a training that goes on from here without changing this one."""
         encoder, optimizer = copy.deepcopy((self.encoder, self.optimizer))
         centers = None if self.centers is None else self.centers.clone()
         generator = torch.Generator(self.generator.device)
         generator.set_state(self.generator.get_state())
-        return Training(encoder, optimizer, generator, centers, list(self.history))
+        return TrainingState(encoder, optimizer, generator, centers, list(self.history))
 
 
 def train(
@@ -102,18 +102,18 @@ def train(
     return training.encoder, training.history
 
 
-def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> Training:
+def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> TrainingState:
     """Make random weights and their optimiser."""
     encoder = make_encoder(graph.x.shape[1], config, generator)
     encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
     )
-    return Training(encoder, optimizer, generator)
+    return TrainingState(encoder, optimizer, generator)
 
 
 def continue_training(
-    training: Training,
+    training: TrainingState,
     graph: Graph,
     config: BRGCLConfig,
     callback: Callable[[Epoch], None] | None = None,
