@@ -46,7 +46,6 @@ WRONG = [
     ("num_negatives", 1, "at least 2, auto or none"),
     ("num_negatives", "all", "an integer or one of 'auto' or none"),
     ("tile_mb", 0, "at least 1"),
-    ("products", "half", "one of 'float32', 'bfloat16'"),
     ("proto_weight", -0.3, "0 or more, or 1/N"),
     ("proto_weight", "1/K", "a number or one of '1/N'"),
     ("proto_tau", -0.4, "above 0"),

@@ -106,8 +106,6 @@ class BRGCLConfig:
     """Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256."""
     tile_mb: int = 256
     """Memory that similarities may take, in megabytes."""
-    products: Literal["float32", "bfloat16"] = "float32"
-    """Precision inside dense products; bfloat16 only where the processor has it, else the same."""
 
     proto_weight: float | Literal["1/N"] = 0.3
     """Weight of the contrast to prototypes; 1/N = as the paper's sum and mean weigh them."""
