@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from brgcl.method.train import Epoch
+
 
 @contextlib.contextmanager
 def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
@@ -33,3 +35,16 @@ def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
             bar.update(task, completed=done, total=total, state=state)
 
         yield report
+
+
+def describe(epoch: Epoch) -> str:
+    """Say in a few words what an epoch did.
+
+    Example:
+        >>> describe(Epoch(1, 7.5, 7.5, None, None, None, 0.99, 0.1))
+        'loss 7.500'
+    """
+    text = f"loss {epoch.loss:.3f}"
+    if epoch.num_prototypes is not None and epoch.confident_share is not None:
+        text += f"  K {epoch.num_prototypes}  confident {epoch.confident_share:.0%}"
+    return text
