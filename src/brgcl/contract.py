@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.config import Settings
 from brgcl.method.dpmeans import Clustering
 
 Reporter = Callable[[int, int, str], None]  # epochs done, epochs in all, a few words
@@ -85,7 +86,7 @@ class Method:
     """
 
     fit: Fit
-    Config: type
+    Config: type[Settings]
     kind: Literal["classifier", "representation"]
     citation: str
     uses_labels: bool
@@ -96,5 +97,6 @@ class Method:
 
     def config(self, dataset: str | None = None, **changes: Any) -> Any:
         """Return the settings for a data set, or for any other graph."""
+        self.Config.check_names(changes)
         known = self.presets.get("default", {}), self.presets.get(dataset or "", {})
         return self.Config(**{**known[0], **known[1], **changes})

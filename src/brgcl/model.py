@@ -18,11 +18,12 @@ from brgcl.config import Activation, BRGCLConfig, Scaling, ViewKind
 from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
-from brgcl.machine import keep_freed_memory
+from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
-from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.train import (
     Epoch,
     TrainingState,
@@ -182,8 +183,10 @@ class BRGCL:
         data = check_graph(_without_labels(data))
         kind = None if config.attributes == "auto" else config.attributes
         preparation = learn_preparation(data.x, kind)
-        graph = _prepare(data, preparation, config.device)
+        graph = prepare(data, preparation, config.device)
         _tell_negatives(config, graph.x.shape[0])
+        _tell_warmup(config)
+        check_width(*graph.x.shape, *[config.hidden] * (config.num_layers - 1), config.dim)
         training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
         listeners: list[Callable[[Epoch], None]] = []
         file = None if checkpoint is None else Path(checkpoint)
@@ -245,7 +248,7 @@ class BRGCL:
                 f"the graph has {data.x.shape[1]} attributes but the model was fitted with "
                 f"{expected}; give the same columns in the same order"
             )
-        graph = _prepare(data, self.preparation_, self.config_.device)
+        graph = prepare(data, self.preparation_, self.config_.device)
         return _encode(self.encoder_, graph).cpu()
 
     def fit_transform(self, data: Data, y: None = None, **options: Any) -> Tensor:
@@ -354,15 +357,6 @@ class BRGCL:
             raise NotFitted("this BRGCL is not fitted yet; call fit(data) first")
 
 
-def _prepare(data: Data, preparation: Preparation, device: str) -> Graph:
-    x = preparation.apply(data.x).to(device)
-    weight = data.get("edge_weight")
-    adjacency = adjacency_from_edges(
-        data.edge_index.to(device), x.shape[0], None if weight is None else weight.to(device)
-    )
-    return Graph(x, adjacency)
-
-
 def _encode(encoder: Encoder, graph: Graph) -> Tensor:
     with torch.no_grad():
         return F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
@@ -387,4 +381,15 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
             "num_negatives=none takes all",
             f"{m:,}",
             f"{num_nodes:,}",
+        )
+
+
+def _tell_warmup(config: BRGCLConfig) -> None:
+    """Say when training ends before prototypes join."""
+    if config.warmup_epochs >= config.epochs and config.proto_weight != 0:
+        log.warning(
+            "prototypes never join: training has %d epochs and the warm-up %d; "
+            "set warmup_epochs below epochs, or proto_weight=0 if this is meant",
+            config.epochs,
+            config.warmup_epochs,
         )

@@ -23,52 +23,43 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import ARGA, ARGVA
 
-from brgcl.baselines.shared.inputs import prepare, seeded
+from brgcl.baselines.shared.inputs import seeded
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
-from brgcl.config import Scaling, check_types, require
+from brgcl.config import Count, Positive, Scaling, Settings, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import sample_negatives
 
 
 @dataclass(frozen=True)
-class ARGAConfig:
+class ARGAConfig(Settings):
     """Settings of ARGA and ARVGA, those of the authors for clustering."""
 
     variational: bool = False
     """Codes are drawn around a mean (arvga) instead of computed (arga)."""
-    hidden: int = 32
+    hidden: Count = 32
     """Units of the encoder's hidden layer and of the discriminator's second one."""
-    dim: int = 32
+    dim: Count = 32
     """Dimension of the representations."""
-    discriminator: int = 64
+    discriminator: Count = 64
     """Units of the discriminator's first hidden layer."""
-    noise: float = 0.1
+    noise: Weight = 0.1
     """Deviation of the noise on the hidden layer (arga)."""
-    lr: float = 5e-4
+    lr: Positive = 5e-4
     """Learning rate of Adam for the reconstruction."""
-    adversarial_lr: float = 1e-3
+    adversarial_lr: Positive = 1e-3
     """Learning rate of Adam for the discriminator and for fooling it."""
-    iterations: int = 50
+    iterations: Count = 50
     """Training iterations."""
-    steps: int = 5
+    steps: Count = 5
     """Steps on the reconstruction in each iteration."""
-    num_negatives: int | Literal["auto"] | None = "auto"
+    num_negatives: Count | Literal["auto"] | None = "auto"
     """Nodes drawn per step to pair all with: none = all, auto = all up to 10,000, then 512."""
     attributes: Literal["auto"] | Scaling = "none"
     """Scaling of attributes: none = as given; auto = as in brgcl."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("hidden", "dim", "discriminator", "iterations", "steps"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("lr", "adversarial_lr"):
-            require(self, name, getattr(self, name) > 0, "above 0")
-        require(self, "noise", self.noise >= 0, "0 or more")
-        if isinstance(self.num_negatives, int):
-            require(self, "num_negatives", self.num_negatives >= 1, "at least 1, auto or none")
 
 
 class NoisyEncoder(nn.Module):
@@ -122,6 +113,7 @@ def fit(
     """Train encoder and discriminator in turns and return the codes; `labels` are not read."""
     prepared = prepare(graph, config.attributes)
     N = prepared.x.shape[0]
+    check_width(*prepared.x.shape, config.hidden, config.dim, config.discriminator)
     count = num_columns(config.num_negatives, N)
     with seeded(generator):
         model = make_model(prepared.x.shape[1], config, generator)

@@ -17,7 +17,7 @@ warm-up cannot be chosen, because prototypes have no part in them.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
@@ -25,10 +25,11 @@ from torch import nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, seeded
-from brgcl.config import BRGCLConfig, require
+from brgcl.baselines.shared.inputs import labelled_nodes, seeded
+from brgcl.config import BRGCLConfig, Count, Positive, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.confidence import threshold
+from brgcl.method.inputs import prepare
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.train import (
     add_gradient,
@@ -46,23 +47,18 @@ from brgcl.tasks.classify import SoftLabels, soft_targets
 class BRGCLJointConfig(BRGCLConfig):
     """Settings of joint training: those of BRGCL and of the classifier."""
 
-    head_units: int = 128
+    head_units: Count = 128
     """Hidden units of the classifier."""
-    head_lr: float = 0.01
+    head_lr: Positive = 0.01
     """Learning rate of the classifier's weights; `lr` is that of the encoder's."""
-    class_weight: float = 1.0
+    class_weight: Weight = 1.0
     """Weight of the classifier's loss."""
     soft_labels: SoftLabels = "normalize"
     """Targets: propagated labels with rows of sum 1, their softmax (the paper), or hard ones."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "head_units", self.head_units >= 1, "at least 1")
-        require(self, "head_lr", self.head_lr > 0, "above 0")
-        require(self, "class_weight", self.class_weight >= 0, "0 or more")
-        require(self, "patience", self.patience is None, "none: validation labels choose the epoch")
-        require(self, "device", self.device == "cpu", "cpu for joint training")
+    patience: None = None
+    """None: validation labels choose the epoch."""
+    device: Literal["cpu"] = "cpu"
+    """Joint training runs on the processor only."""
 
 
 def fit(

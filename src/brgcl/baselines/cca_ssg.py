@@ -21,47 +21,38 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare
-from brgcl.config import ViewSettings, check_types, require
+from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import decorrelation_loss
 from brgcl.method.views import View, make_view
 
 
 @dataclass(frozen=True)
-class CCASSGConfig:
+class CCASSGConfig(Settings):
     """Settings of CCA-SSG."""
 
     encoder: Literal["gcn", "mlp"] = "gcn"
     """Graph convolutions, or a perceptron of two layers that sees no edges."""
-    num_layers: int = 2
+    num_layers: Count = 2
     """Graph convolutions (gcn only)."""
-    hidden: int = 512
+    hidden: Count = 512
     """Units of every layer but the last."""
-    dim: int = 512
+    dim: Count = 512
     """Dimension of the representations."""
-    drop: float = 0.4
+    drop: Share = 0.4
     """Share of edges dropped in each view."""
-    mask: float = 0.1
+    mask: Share = 0.1
     """Share of attribute columns masked in each view."""
-    decorrelation_weight: float = 1e-3
+    decorrelation_weight: Weight = 1e-3
     """Weight of the decorrelation of dimensions."""
-    lr: float = 1e-3
+    lr: Positive = 1e-3
     """Learning rate of Adam."""
-    epochs: int = 50
+    epochs: Count = 50
     """Training epochs."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("num_layers", "hidden", "dim", "epochs"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("drop", "mask"):
-            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        require(self, "decorrelation_weight", self.decorrelation_weight >= 0, "0 or more")
-        require(self, "lr", self.lr > 0, "above 0")
 
 
 def fit(
@@ -74,11 +65,13 @@ def fit(
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
     perceptron = config.encoder == "mlp"
+    num_layers = 2 if perceptron else config.num_layers
+    check_width(*prepared.x.shape, *[config.hidden] * (num_layers - 1), config.dim)
     network = Encoder(
         prepared.x.shape[1],
         hidden=config.hidden,
         dim=config.dim,
-        num_layers=2 if perceptron else config.num_layers,
+        num_layers=num_layers,
         generator=generator,
     )
     # standardised columns hide the last bias; Adam would add up rounding errors in it

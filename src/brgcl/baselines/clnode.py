@@ -28,9 +28,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
-from brgcl.config import require
+from brgcl.baselines.shared.inputs import labelled_nodes, stage
+from brgcl.config import Count, Fraction, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 
 TYPICAL = 0.95  # relative similarity from which on a node is as typical as any
@@ -41,21 +42,14 @@ LEAST = 1e-6  # relative similarity of the hardest nodes
 class CLNodeConfig(GCNConfig):
     """Settings of CLNode; those of the GCN hold for both of its trainings."""
 
-    epochs: int = 500
+    epochs: Count = 500
     """Training epochs of each network."""
-    alpha: float = 1.0
+    alpha: Weight = 1.0
     """Weight of the global difficulty beside the local one."""
-    start_share: float = 0.75
+    start_share: Fraction = 0.75
     """Share of the labels, the easiest, learned from at first."""
-    full_after: int = 100
+    full_after: Count = 100
     """Epochs until all labels are learned from."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "alpha", self.alpha >= 0, "0 or more")
-        require(self, "start_share", 0 < self.start_share <= 1, "in (0, 1]")
-        require(self, "full_after", self.full_after >= 1, "at least 1")
 
 
 def local_difficulty(classes: Tensor, transition: Matrix, num_classes: int) -> Tensor:

@@ -20,10 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig as PeersConfig
 from brgcl.baselines.shared.twin_gcns import kept_share, smallest, train_peers
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 def exchanged_loss(first: Tensor, second: Tensor, target: Tensor, share: float) -> Tensor:

@@ -23,9 +23,10 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
-from brgcl.config import require
+from brgcl.baselines.shared.inputs import labelled_nodes, stage
+from brgcl.config import Count
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
 
@@ -34,13 +35,8 @@ SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
 class ForwardConfig(GCNConfig):
     """Settings of forward correction; those of the GCN hold for both of its trainings."""
 
-    pretrain_epochs: int = 200
+    pretrain_epochs: Count = 200
     """Epochs of the first training, from which T is estimated."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "pretrain_epochs", self.pretrain_epochs >= 1, "at least 1")
 
 
 def estimated_transition(probabilities: Tensor) -> Tensor:

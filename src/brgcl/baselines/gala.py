@@ -27,11 +27,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import check_memory, prepare
-from brgcl.config import Scaling, check_types, require
+from brgcl.baselines.shared.inputs import check_memory
+from brgcl.config import Count, Positive, Scaling, Settings, Share
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 
 WIDE_UP_TO = 5000  # nodes
@@ -40,34 +41,23 @@ MOST_HELD_OUT = 20_000  # attributes
 
 
 @dataclass(frozen=True)
-class GALAConfig:
+class GALAConfig(Settings):
     """Settings of GALA."""
 
-    hidden: int | Literal["auto"] = "auto"
+    hidden: Count | Literal["auto"] = "auto"
     """Units of the outer hidden layers: auto = 1,600 up to 5,000 nodes, then 256."""
-    dim: int | Literal["auto"] = "auto"
+    dim: Count | Literal["auto"] = "auto"
     """Dimension of the representations: auto = 400 up to 5,000 nodes, then 64."""
-    lr: float = 1e-4
+    lr: Positive = 1e-4
     """Learning rate of Adam."""
-    epochs: int = 1000
+    epochs: Count = 1000
     """Training epochs at most."""
-    held_out: float = 0.1
+    held_out: Share = 0.1
     """Share of the attributes that chooses the epoch; 0 = train for all epochs."""
-    patience: int = 50
+    patience: Count = 50
     """Stop after so many epochs in which the attributes held out were told no better."""
     attributes: Literal["auto"] | Scaling = "none"
     """Scaling of attributes: none = as given; auto = as in brgcl."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("hidden", "dim"):
-            value = getattr(self, name)
-            require(self, name, value == "auto" or value >= 1, "at least 1, or auto")
-        require(self, "lr", self.lr > 0, "above 0")
-        for name in ("epochs", "patience"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        require(self, "held_out", 0 <= self.held_out < 1, "in [0, 1)")
 
 
 def widths(config: GALAConfig, num_nodes: int) -> tuple[int, int]:

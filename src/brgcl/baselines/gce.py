@@ -18,15 +18,18 @@ without dropout, where a public re-implementation looks at the best so far.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
+from annotated_types import Interval
 from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, make_gcn, run_gcn, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
-from brgcl.config import require
+from brgcl.baselines.shared.inputs import labelled_nodes
+from brgcl.config import Count, Fraction
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 PRUNE_EVERY = 10  # epochs
 SMALLEST = 1e-7  # probability below which p^q has no useful slope
@@ -36,23 +39,16 @@ SMALLEST = 1e-7  # probability below which p^q has no useful slope
 class GCEConfig(GCNConfig):
     """Settings of the generalised cross-entropy on a GCN."""
 
-    epochs: int = 300
+    epochs: Count = 300
     """Training epochs; more than the GCN's because the loss starts flat."""
-    q: float = 0.7
+    q: Fraction = 0.7
     """Between cross-entropy (near 0) and mean absolute error (1)."""
     truncate: bool = False
     """Whether labels with a low probability stop counting."""
-    k: float = 0.5
+    k: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Probability at or below which a label stops counting, if truncated."""
-    prune_from: int = 100
+    prune_from: Count = 100
     """First epoch at which labels may stop counting, if truncated."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "q", 0 < self.q <= 1, "in (0, 1]")
-        require(self, "k", 0 < self.k < 1, "in (0, 1)")
-        require(self, "prune_from", self.prune_from >= 1, "at least 1")
 
 
 def generalized_cross_entropy(logits: Tensor, target: Tensor, q: float) -> Tensor:

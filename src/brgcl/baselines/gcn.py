@@ -13,8 +13,9 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig as GCNConfig
 from brgcl.baselines.shared.gcn_training import train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 def fit(

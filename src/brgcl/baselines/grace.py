@@ -22,17 +22,20 @@ directions of an edge are dropped together; negatives are sampled on graphs abov
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import torch.nn.functional as F
+from annotated_types import Ge
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare, seeded
-from brgcl.config import ViewSettings, check_types, require
+from brgcl.baselines.shared.inputs import seeded
+from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import (
     CACHE_BYTES,
     LOG2_E,
@@ -44,46 +47,33 @@ from brgcl.method.views import two_views
 
 
 @dataclass(frozen=True)
-class GRACEConfig:
+class GRACEConfig(Settings):
     """Settings of GRACE."""
 
-    dim: int = 128
+    dim: Count = 128
     """Dimension of the representations; the first layer has twice as many units."""
-    projection_dim: int = 128
+    projection_dim: Count = 128
     """Units of the projection's hidden layer."""
     activation: Literal["relu", "prelu"] = "relu"
     """Non-linearity after both layers."""
-    drop1: float = 0.2
+    drop1: Share = 0.2
     """Share of edges dropped in view 1."""
-    drop2: float = 0.4
+    drop2: Share = 0.4
     """Share of edges dropped in view 2."""
-    mask1: float = 0.3
+    mask1: Share = 0.3
     """Share of attribute columns masked in view 1."""
-    mask2: float = 0.4
+    mask2: Share = 0.4
     """Share of attribute columns masked in view 2."""
-    tau: float = 0.4
+    tau: Annotated[float, Ge(0.05)] = 0.4  # exp(1 / tau) is not shifted
     """Temperature."""
-    num_negatives: int | Literal["auto"] | None = "auto"
+    num_negatives: Annotated[int, Ge(2)] | Literal["auto"] | None = "auto"
     """Sampled negatives per epoch: none = all nodes, auto = all up to 4,000 nodes, then 512."""
-    lr: float = 5e-4
+    lr: Positive = 5e-4
     """Learning rate of Adam."""
-    weight_decay: float = 1e-5
+    weight_decay: Weight = 1e-5
     """L2 penalty in Adam."""
-    epochs: int = 200
+    epochs: Count = 200
     """Training epochs."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("dim", "projection_dim", "epochs"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("drop1", "drop2", "mask1", "mask2"):
-            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        require(self, "tau", self.tau >= 0.05, "at least 0.05")  # exp(1 / tau) is not shifted
-        require(self, "lr", self.lr > 0, "above 0")
-        require(self, "weight_decay", self.weight_decay >= 0, "0 or more")
-        if isinstance(self.num_negatives, int):
-            require(self, "num_negatives", self.num_negatives >= 2, "at least 2, auto or none")
 
 
 def fit(
@@ -96,6 +86,7 @@ def fit(
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
     N, F_ = prepared.x.shape
+    check_width(*prepared.x.shape, 2 * config.dim, config.dim, config.projection_dim, config.dim)
     network = Encoder(
         F_,
         hidden=2 * config.dim,

@@ -18,23 +18,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig, kept_share, smallest, train_peers
-from brgcl.config import require
+from brgcl.config import Share
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)
 class JoCoRConfig(PeersConfig):
     """Settings of JoCoR."""
 
-    lam: float = 0.1
+    lam: Share = 0.1
     """Weight of agreement; 1 - lam is that of the labels."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "lam", 0 <= self.lam < 1, "in [0, 1)")
 
 
 def joint_losses(first: Tensor, second: Tensor, target: Tensor, lam: float) -> Tensor:

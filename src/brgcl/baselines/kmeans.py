@@ -14,21 +14,17 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
-from brgcl.config import Scaling, check_types
+from brgcl.config import Scaling, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
-from brgcl.method.attributes import learn_preparation
+from brgcl.method.inputs import scale
 
 
 @dataclass(frozen=True)
-class KMeansConfig:
+class KMeansConfig(Settings):
     """Settings of K-means on attributes."""
 
     attributes: Literal["auto"] | Scaling = "auto"
     """Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
 
 
 def fit(
@@ -42,8 +38,7 @@ def fit(
     N, F = graph.x.shape
     # the representations, their rows at unit length, and the copy that K-means works on
     check_memory("kmeans", 3 * 4.0 * N * F, "use fewer attributes, or s2gc-features")
-    kind = None if config.attributes == "auto" else config.attributes
-    x = learn_preparation(graph.x, kind).apply(graph.x).data
+    x = scale(graph.x, config.attributes).data
     if report is not None:
         report(1, 1, "attributes")
     return Fitted(x.to_dense() if x.layout == torch.sparse_csr else x.clone())

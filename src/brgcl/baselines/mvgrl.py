@@ -26,9 +26,9 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import train_infomax
-from brgcl.baselines.shared.inputs import prepare
-from brgcl.config import check_types, require
+from brgcl.config import Count, Fraction, Positive, Settings, Share
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_from_scipy
 from brgcl.method.views import Diffusion
 
@@ -36,32 +36,23 @@ COLUMNS_PER_TILE = 256
 
 
 @dataclass(frozen=True)
-class MVGRLConfig:
+class MVGRLConfig(Settings):
     """Settings of MVGRL."""
 
-    dim: int = 512
+    dim: Count = 512
     """Dimension of the representations."""
-    alpha: float = 0.2
+    alpha: Fraction = 0.2
     """Teleport probability of the diffusion."""
-    steps: int = 20
+    steps: Count = 20
     """Rounds of the diffusion."""
-    cutoff: float = 0.0
+    cutoff: Share = 0.0
     """Entries of the diffusion below it become 0 and columns are rescaled; 0 leaves it as it is."""
-    lr: float = 1e-3
+    lr: Positive = 1e-3
     """Learning rate of Adam."""
-    epochs: int = 3000
+    epochs: Count = 3000
     """Most training epochs."""
-    patience: int = 20
+    patience: Count = 20
     """Stop when the training loss has not fallen for so many epochs."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("dim", "steps", "epochs", "patience"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        require(self, "alpha", 0 < self.alpha <= 1, "in (0, 1]")
-        require(self, "cutoff", 0 <= self.cutoff < 1, "in [0, 1)")
-        require(self, "lr", self.lr > 0, "above 0")
 
 
 def fit(

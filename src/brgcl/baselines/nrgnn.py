@@ -33,7 +33,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn
-from brgcl.baselines.shared.inputs import check_memory, labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.baselines.shared.learned_edges import (
     Candidates,
     both_ways,
@@ -41,10 +41,11 @@ from brgcl.baselines.shared.learned_edges import (
     most_similar,
     without,
 )
-from brgcl.config import require
+from brgcl.config import Count, Positive, Probability, Weight, require
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 
 BYTES_PER_PAIR = 100  # keys, both orders of the pattern, weights and their gradients
@@ -56,38 +57,32 @@ Mix = Callable[[Tensor], Tensor]  # the operator of a GCN layer, (N, K) -> (N, K
 class NRGNNConfig(GCNConfig):
     """Settings of NRGNN."""
 
-    lr: float = 0.001
+    lr: Positive = 0.001
     """Learning rate of Adam."""
     candidates: Literal["sparse", "published"] = "sparse"
     """New edges to V_A: the n_p largest weights per node, or all N |V_A| as published."""
-    n_p: int = 50
+    n_p: Count | Literal[-1] = 50
     """Candidate edges per node; -1 = to all labelled nodes (published only)."""
-    p_u: float = 0.8
+    p_u: Probability = 0.8
     """Probability above which a prediction of the miner becomes a pseudo label."""
-    t_small: float = 0.1
+    t_small: Weight = 0.1
     """Smaller edge weights are set to 0."""
-    alpha: float = 0.03
+    alpha: Weight = 0.03
     """Weight of the edge predictor's loss."""
-    beta: float = 1.0
+    beta: Weight = 1.0
     """Weight of the loss on pseudo labels."""
-    edge_hidden: int = 64
+    edge_hidden: Count = 64
     """Units of both layers of the edge predictor."""
-    n_n: int = 50
+    n_n: Count = 50
     """Non-edges drawn per node and epoch; half of them are used."""
-    pool: int = 4096
+    pool: Count = 4096
     """Labelled nodes, or members of V_A, among which similar ones are searched; random ones."""
 
     def __post_init__(self) -> None:
-        """Check every field."""
+        """Check every field, and what they need of each other."""
         super().__post_init__()
-        for name in ("edge_hidden", "n_n", "pool"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("t_small", "alpha", "beta"):
-            require(self, name, getattr(self, name) >= 0, "0 or more")
-        require(self, "p_u", 0 <= self.p_u <= 1, "in [0, 1]")
         if self.candidates == "sparse":
-            require(self, "n_p", self.n_p >= 1, "at least 1 where candidates is sparse")
-        require(self, "n_p", self.n_p == -1 or self.n_p >= 1, "at least 1, or -1 for all")
+            require(self, "n_p", self.n_p != -1, "at least 1 where candidates is sparse")
 
 
 def fit(

@@ -12,28 +12,23 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import check_memory, prepare
-from brgcl.config import check_types, require
+from brgcl.baselines.shared.inputs import check_memory
+from brgcl.config import Count, Settings
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)
-class RandomGCNConfig:
+class RandomGCNConfig(Settings):
     """Settings of the untrained encoder, those of brgcl's encoder."""
 
-    hidden: int = 512
+    hidden: Count = 512
     """Units of every layer but the last."""
-    dim: int = 256
+    dim: Count = 256
     """Dimension of the representations."""
-    num_layers: int = 2
+    num_layers: Count = 2
     """Graph convolutions."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("hidden", "dim", "num_layers"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
 
 
 def fit(

@@ -23,23 +23,19 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
-from brgcl.config import require
+from brgcl.baselines.shared.inputs import labelled_nodes, stage
+from brgcl.config import Weight
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.method.graph import Adjacency
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)
 class SelfTrainingConfig(GCNConfig):
     """Settings of self-training; those of the GCN hold for both of its trainings."""
 
-    factor: float = 3.0
+    factor: Weight = 3.0
     """How many times eta labels are added."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "factor", self.factor >= 0, "0 or more")
 
 
 def quotas(labels: Tensor, num_classes: int, adjacency: Adjacency, factor: float) -> Tensor:

@@ -26,10 +26,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.learned_edges import Candidates, among, distinct, most_similar
-from brgcl.config import require
+from brgcl.config import Count, Probability, Weight, Whole
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 POOL = 4096  # labelled nodes among which similar ones are searched
 
@@ -38,27 +39,18 @@ POOL = 4096  # labelled nodes among which similar ones are searched
 class UnionNETConfig(GCNConfig):
     """Settings of UnionNET: those of the GCN and of the votes."""
 
-    warmup_epochs: int = 50
+    warmup_epochs: Whole = 50
     """Epochs with plain cross-entropy, before the votes count."""
-    num_walks: int = 10
+    num_walks: Count = 10
     """Random walks from each labelled node."""
-    walk_length: int = 10
+    walk_length: Count = 10
     """Steps of a walk."""
-    support: int = 5
+    support: Count = 5
     """Least number of voters; where walks meet fewer, nodes with similar output join."""
-    alpha: float = 0.5
+    alpha: Probability = 0.5
     """Weight of the corrected labels against the given ones."""
-    beta: float = 1.0
+    beta: Weight = 1.0
     """Weight of the prior on the shares of classes."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        for name in ("num_walks", "walk_length", "support"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("warmup_epochs", "beta"):
-            require(self, name, getattr(self, name) >= 0, "0 or more")
-        require(self, "alpha", 0 <= self.alpha <= 1, "in [0, 1]")
 
 
 def fit(
