@@ -168,7 +168,7 @@ class BRGCL:
             progress: Show a progress bar on stderr.
             callback: Called with an `Epoch` after each epoch.
             checkpoint: A file that keeps where training stands, every five seconds or every
-                epoch, whichever is longer. If it is there, training goes on from it and ends as
+                epoch, whichever is longer. If it is there, training resumes from it and ends as
                 if it had never stopped; at the end it is removed.
 
         Returns:
