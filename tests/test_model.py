@@ -389,6 +389,16 @@ def test_saving_again_replaces_the_model(saved, data):
     assert torch.equal(BRGCL.load(saved).transform(data), other.representations_)
 
 
+def test_a_model_trained_on_a_gpu_is_loaded_where_there_is_none(saved, model, data, monkeypatch):
+    rewrite(saved, lambda settings, tensors: settings["config"].update(device="cuda"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="device must be 'cpu' on this machine, got 'cuda'"):
+        BRGCL.load(saved)
+    loaded = BRGCL.load(saved, device="cpu")
+    assert torch.equal(loaded.transform(data), model.representations_)
+    assert loaded.device == "cpu"
+
+
 def test_load_says_that_there_is_no_model(tmp_path):
     for path in (tmp_path, tmp_path / "absent"):
         with pytest.raises(InputError, match=r"no model in .*model\.safetensors' is not there"):

@@ -23,7 +23,7 @@ from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.inputs import prepare
+from brgcl.method.inputs import check_device, prepare
 from brgcl.method.train import (
     Epoch,
     TrainingState,
@@ -295,11 +295,15 @@ class BRGCL:
         write_json(folder / "config.json", self.config_.to_dict())
 
     @classmethod
-    def load(cls, path: str | Path) -> "BRGCL":
+    def load(cls, path: str | Path, *, device: str | None = None) -> "BRGCL":
         """Read a model that `save` wrote; nothing in it is executed.
 
+        Args:
+            path: The folder.
+            device: Where to put the model; None for the device on which it was trained.
+
         Raises:
-            InputError: The folder holds no model, or a damaged one.
+            InputError: The folder holds no model, or a damaged one, or there is no such device.
         """
         file = Path(path) / "model.safetensors"
         if not file.is_file():
@@ -308,6 +312,8 @@ class BRGCL:
             tensors, settings = read_tensors(file)
             if not isinstance(settings, dict) or settings.get("format") != FORMAT:
                 raise InputError(f"'{file}' is not a brgcl model of this version ({FORMAT})")
+            if device is not None:
+                settings["config"]["device"] = device
             return cls._from_stored(settings, tensors)
 
     @classmethod
@@ -323,7 +329,7 @@ class BRGCL:
         num_features = tensors["encoder.weights.0"].shape[0]
         model.encoder_ = make_encoder(num_features, model.config_, torch.Generator())
         model.encoder_.load_state_dict(named(tensors, "encoder."))
-        model.encoder_.requires_grad_(False).to(model.config_.device)
+        model.encoder_.requires_grad_(False).to(check_device(model.config_.device))
         for name in LEARNED:
             setattr(model, name, tensors[name])
         model.num_prototypes_ = model.prototypes_.shape[0]
