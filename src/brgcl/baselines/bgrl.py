@@ -9,12 +9,6 @@ follow those of the online one by a moving average.
 
 There are no negatives. The learning rate rises linearly during the warm-up and then falls to 0
 along a cosine. The representation is the online network's code, before the predictor.
-
-Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale Representation Learning
-on Graphs via Bootstrapping, ICLR 2022. Differences: fewer epochs at a higher learning rate and
-stronger views, chosen by validation accuracy on cora and citeseer; both directions of an edge are
-dropped together; no biases before batch normalisation, which would remove them; attributes are
-scaled.
 """
 
 import math
@@ -27,7 +21,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.config import Count, Positive, Probability, Settings, Share, ViewSettings, Weight, Whole
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -159,3 +153,38 @@ def follow(target: nn.Module, online: nn.Module, share: float) -> None:
     """Move the target's weights a share of the way to the online network's, in place."""
     for slow, fast in zip(target.parameters(), online.parameters(), strict=True):
         slow.lerp_(fast, share)
+
+
+METHOD = Method(
+    name="bgrl",
+    fit=fit,
+    Config=BGRLConfig,
+    kind="representation",
+    citation=(
+        "Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale "
+        "Representation Learning on Graphs via Bootstrapping, ICLR 2022"
+    ),
+    cost="time O(E D + N D²); memory O(E + N D)",
+    source="The authors' code for coauthor-cs",
+    sources={
+        "warmup_epochs": "A tenth of the epochs, as in the authors' code",
+    },
+    ours={
+        "drop1": "by validation accuracy on cora and citeseer",
+        "drop2": "likewise",
+        "mask1": "likewise",
+        "mask2": "likewise",
+        "lr": "by validation accuracy on cora; the authors have 0.00001 and 10,000 epochs",
+        "epochs": "by validation accuracy on cora",
+    },
+    presets={
+        "citeseer": {"hidden": 1024, "dim": 512, "epochs": 50, "warmup_epochs": 5},
+        "coauthor-cs": {"drop1": 0.3, "drop2": 0.2, "mask1": 0.3, "mask2": 0.4},
+    },
+    deviations=(
+        "Far fewer epochs at a higher learning rate.",
+        "Both directions of an edge are dropped together.",
+        "There are no biases before batch normalisation, which would remove them.",
+        "Attributes are scaled.",
+    ),
+)

@@ -9,11 +9,6 @@ The encoder sees the contrasts of BRGCL and, through a perceptron f on its unit 
 with y the given labels propagated over the graph, as for the perceptron that is trained after
 BRGCL. One optimiser moves the encoder and the perceptron. Wrong labels thus reach the
 representation, which is what the decoupled training avoids.
-
-Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022, joint training in the supplement.
-Differences: the paper gives no settings for it; all are those of BRGCL and of the perceptron of
-`NodeClassifier`. The epoch with the best validation accuracy is kept, or the last one; those of the
-warm-up cannot be chosen, because prototypes have no part in them.
 """
 
 from dataclasses import dataclass
@@ -27,7 +22,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import labelled_nodes, seeded
 from brgcl.config import BRGCLConfig, Count, Positive, Weight
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.confidence import threshold
 from brgcl.method.inputs import prepare
 from brgcl.method.prototypes import prototype_loss
@@ -128,3 +123,34 @@ def make_head(dim: int, units: int, num_classes: int, generator: torch.Generator
             nn.init.xavier_uniform_(layer.weight)
             nn.init.zeros_(layer.bias)
     return nn.Sequential(first, nn.ReLU(), second)
+
+
+METHOD = Method(
+    name="brgcl-joint",
+    fit=fit,
+    Config=BRGCLJointConfig,
+    kind="classifier",
+    citation=(
+        "Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022, joint training of "
+        "the supplement"
+    ),
+    cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
+    source="The paper",
+    ours={
+        "head_lr": "as for the perceptron that is trained after BRGCL",
+        "class_weight": "the paper adds the two losses",
+        "soft_labels": 'as for that perceptron; the paper takes `"softmax"`',
+    },
+    deviations=(
+        "The paper names the experiment and its results, but no settings.",
+        (
+            "The epoch with the best validation accuracy is kept, or the last one where "
+            "there are no validation labels."
+        ),
+        ("Epochs of the warm-up cannot be chosen, because prototypes have no part in them."),
+        (
+            "Under noise validation labels would choose such an early one, with "
+            "accuracies some points higher."
+        ),
+    ),
+)

@@ -6,11 +6,6 @@ With A and B the column-standardised codes of two views, D columns each,
 
 There are no negatives, no projection and no second network; a view drops edges and masks columns
 of the attributes. The representation is the encoder's output on the whole graph.
-
-Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to Self-supervised Graph Neural
-Networks, NeurIPS 2021. Differences: both directions of an edge are dropped together; attributes of
-coauthor-cs are scaled like all others; the loss is divided by D, which Adam does not notice; the
-last layer has no bias, since the loss does not depend on one.
 """
 
 from dataclasses import dataclass
@@ -22,7 +17,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
@@ -110,3 +105,36 @@ def encode(network: Encoder, norm: nn.BatchNorm1d | None, graph: Graph, view: Vi
     hidden = graph.x @ (first if columns is None else columns[:, None] * first) + network.biases[0]
     codes: Tensor = F.relu(norm(hidden)) @ second + network.biases[1]
     return codes
+
+
+METHOD = Method(
+    name="cca-ssg",
+    fit=fit,
+    Config=CCASSGConfig,
+    kind="representation",
+    citation=(
+        "Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to "
+        "Self-supervised Graph Neural Networks, NeurIPS 2021"
+    ),
+    cost="time O(E D + N D²); memory O(E + N D)",
+    source="The authors' code",
+    sources={
+        "encoder": (
+            'The authors\' code; `"mlp"` for coauthor-cs: two layers, batch normalisation, no edges'
+        ),
+    },
+    presets={
+        "citeseer": {"num_layers": 1, "mask": 0.0, "decorrelation_weight": 0.0005, "epochs": 20},
+        "pubmed": {"drop": 0.5, "mask": 0.3, "epochs": 100},
+        "coauthor-cs": {"encoder": "mlp", "mask": 0.2},
+    },
+    deviations=(
+        "Both directions of an edge are dropped together.",
+        "Attributes of coauthor-cs are scaled like all others.",
+        "The loss is divided by D, which Adam does not notice.",
+        (
+            "The last layer has no bias: the loss does not depend on one, so that Adam "
+            "would only add up rounding errors in it."
+        ),
+    ),
+)

@@ -16,9 +16,6 @@ where a' is the other view of a. Tiles above the diagonal do for both triangles.
 the sums run over a sample of m nodes, in both views, and cost O(N m D): total_a is s(w_a, w_a')
 plus (N - 1)/m' times the sum over the m' sampled nodes other than a's own. A sample of all nodes
 is the exact loss.
-
-Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020. Differences: both
-directions of an edge are dropped together; negatives are sampled on graphs above 4,000 nodes.
 """
 
 from dataclasses import dataclass
@@ -32,7 +29,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -253,3 +250,64 @@ def _sampled(w: Tensor, tau: float, negatives: Tensor, tile_bytes: int) -> tuple
     gradient += (of_positive[:, None] * w).roll(N, 0)
     gradient.index_add_(0, where, of_columns)
     return loss / rows, gradient
+
+
+METHOD = Method(
+    name="grace",
+    fit=fit,
+    Config=GRACEConfig,
+    kind="representation",
+    citation=("Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020"),
+    cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
+    source="The authors' code",
+    ours={
+        "num_negatives": (
+            "all nodes, as the authors, up to 4,000 nodes, then a new sample of 512 in each epoch"
+        ),
+    },
+    presets={
+        "citeseer": {
+            "dim": 256,
+            "projection_dim": 256,
+            "activation": "prelu",
+            "drop2": 0.0,
+            "mask2": 0.2,
+            "tau": 0.9,
+            "lr": 0.001,
+        },
+        "pubmed": {
+            "dim": 256,
+            "projection_dim": 256,
+            "drop1": 0.4,
+            "drop2": 0.1,
+            "mask1": 0.0,
+            "mask2": 0.2,
+            "tau": 0.7,
+            "lr": 0.001,
+            "epochs": 1500,
+        },
+        "coauthor-cs": {
+            "dim": 256,
+            "projection_dim": 256,
+            "activation": "prelu",
+            "drop1": 0.3,
+            "drop2": 0.2,
+            "epochs": 1000,
+        },
+    },
+    reduced={
+        name: {"num_negatives": 512, "epochs": 300}
+        for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")
+    },
+    deviations=(
+        "Both directions of an edge are dropped together.",
+        (
+            "The loss and its gradient are computed in tiles of rows and never hold N x N "
+            "numbers; the value is the same."
+        ),
+        (
+            "On graphs above 4,000 nodes negatives are sampled, the same nodes for every "
+            "row; `num_negatives=none` takes all."
+        ),
+    ),
+)

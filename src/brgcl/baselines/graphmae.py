@@ -10,10 +10,6 @@ attributes x^ of masked nodes from those of their neighbours that are left:
 
 x^ = Z W + b is never built: x · x^ is (X W')_i · z_i + x_i · b and |x^|² is the quadratic form of
 W W' in z, so that sparse attributes stay sparse and a step costs N D² instead of N D F.
-
-Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph Autoencoders, KDD
-2022. Differences: dropout of the input falls on attributes, not on the token; a rebuilt row of
-zeros gives no gradient; edge weights, where there are any, multiply the attention.
 """
 
 import math
@@ -29,7 +25,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.attention import Attention, Links, attend, mix
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Positive, Settings, Share, Weight, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
 
@@ -203,3 +199,45 @@ def row_lengths(x: Matrix) -> Tensor:
     row = torch.repeat_interleave(x.data.crow_indices().diff())
     squares = x.data.values().square()
     return squares.new_zeros(x.shape[0]).index_add_(0, row, squares).sqrt()
+
+
+METHOD = Method(
+    name="graphmae",
+    fit=fit,
+    Config=GraphMAEConfig,
+    kind="representation",
+    citation=(
+        "Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph "
+        "Autoencoders, KDD 2022"
+    ),
+    cost="time O(E D + N D²); memory O(E + N D)",
+    source="The authors' code",
+    presets={
+        "citeseer": {
+            "heads": 2,
+            "replace": 0.1,
+            "exponent": 1.0,
+            "weight_decay": 2e-05,
+            "epochs": 300,
+        },
+        "pubmed": {
+            "dim": 1024,
+            "mask": 0.75,
+            "replace": 0.0,
+            "weight_decay": 1e-05,
+            "epochs": 1000,
+        },
+    },
+    deviations=(
+        (
+            "Rebuilt attributes are never stored: their products with the attributes and "
+            "their lengths follow from the codes, with the same value."
+        ),
+        "Dropout of the input falls on attributes, not on the token.",
+        (
+            "A rebuilt row of zeros, as of an isolated hidden node in the first epoch, "
+            "gives no gradient."
+        ),
+        "Edge weights multiply the attention.",
+    ),
+)

@@ -2,9 +2,6 @@
 
 Z = X, rows scaled to sum 1. Clustering then is K-means on attributes, as in the oldest row of
 every table of node clustering, and classification is a classifier on attributes alone.
-
-Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, 1982.
-Differences: clustering scales each row to unit length first, here as for every method.
 """
 
 from dataclasses import dataclass
@@ -15,7 +12,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Scaling, Settings
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import scale
 
 
@@ -42,3 +39,28 @@ def fit(
     if report is not None:
         report(1, 1, "attributes")
     return Fitted(x.to_dense() if x.layout == torch.sparse_csr else x.clone())
+
+
+METHOD = Method(
+    name="kmeans",
+    fit=fit,
+    Config=KMeansConfig,
+    kind="representation",
+    citation=(
+        "Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, 1982"
+    ),
+    cost="time and memory O(N F)",
+    source="Ours",
+    ours={
+        "attributes": (
+            "as in `brgcl`: rows to sum 1, or columns standardised where a value is negative"
+        ),
+    },
+    deviations=(
+        (
+            "Clustering gives every row unit length before K-means, for this method as "
+            "for all others."
+        ),
+        ("Rows of 0 and 1 and the same rows scaled to sum 1 therefore are one and the same input."),
+    ),
+)

@@ -13,14 +13,6 @@ unlabelled nodes and V_A become candidates too; on all of them the classifier, a
 given labels, L_G, and the mined ones:
 
     L_A = - mean_{V_A} sum_c q_c log p_c          L = L_G + L_P + alpha L_E + beta L_A
-
-Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural Network on Sparsely and
-Noisily Labeled Graphs, KDD 2021.
-Differences: `candidates="sparse"` keeps, of all edges to V_A, those of the n_p largest weights per
-node, in both directions. Edges of the graph are no candidates for labelled nodes (the authors mean
-to leave them out, but their code compares different types). V_A is empty until the first pass
-without dropout, and an empty V_A costs nothing (their mean over it is not a number). Without
-validation labels V_A follows every epoch.
 """
 
 from collections.abc import Callable
@@ -32,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, BestEpoch, GCNConfig, make_gcn
 from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.baselines.shared.learned_edges import (
     Candidates,
@@ -42,7 +34,7 @@ from brgcl.baselines.shared.learned_edges import (
     without,
 )
 from brgcl.config import Count, Positive, Probability, Weight, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
 from brgcl.method.inputs import prepare
@@ -329,3 +321,69 @@ def edge_loss(z: Tensor, linked: Candidates, apart: Candidates) -> Tensor:
     """
     error = (linked.inner_products(z) - 1).pow(2).sum() + apart.inner_products(z).pow(2).sum()
     return error * len(z) / max(len(linked.col) + len(apart.col), 1)
+
+
+METHOD = Method(
+    name="nrgnn",
+    fit=fit,
+    Config=NRGNNConfig,
+    kind="classifier",
+    citation=(
+        "Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural "
+        "Network on Sparsely and Noisily Labeled Graphs, KDD 2021"
+    ),
+    cost=("time O(E D + (n_p + n_n) N D) per epoch, O(N pool D) per search; memory O(E + n_p N)"),
+    source="The authors' code",
+    sources={
+        "dropout": "The authors' code; on hidden units alone",
+        "n_p": (
+            "The authors' default and that of NoisyGL; the authors' script takes -1, all "
+            "labelled nodes, for cora and citeseer (`candidates=published` only)"
+        ),
+        "alpha": ("The authors' code, for cora with uniform noise; they take 0.3 for pair noise"),
+        "n_n": "The authors' code; may be lowered for large graphs",
+    },
+    ours={
+        "candidates": (
+            'edges to V_A of the n_p largest weights per node; `"published"`: all of them'
+        ),
+        "pool": (
+            "labelled nodes or members of V_A that the search looks at, a random draw "
+            "where there are more"
+        ),
+    },
+    presets={
+        "citeseer": {"alpha": 3.0},
+        "pubmed": {"hidden": 128, "lr": 0.01, "n_p": 5, "p_u": 1.0, "alpha": 0.1},
+        **GCN_PRESETS,
+    },
+    deviations=(
+        (
+            '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| '
+            'new edges, in both directions; `"published"` has all of them, from '
+            "unlabelled nodes to V_A, as the authors' code has."
+        ),
+        (
+            "The authors mean to leave existing edges out of the candidates, but their "
+            "code never does, since it compares different types; here they are left out "
+            "for labelled nodes."
+        ),
+        (
+            "Their first V_A comes from a pass with dropout; here it is empty until the "
+            "first pass without."
+        ),
+        (
+            "With `p_u=1.0` V_A is empty and their mean over it is not a number; here it "
+            "counts nothing."
+        ),
+        (
+            "Attributes are divided by the largest of all, so that binary ones stay as "
+            "they are, as for the authors (negative ones: standardized columns)."
+        ),
+        ("Without validation labels V_A follows the miner's predictions in every epoch."),
+        (
+            "The epoch with the best validation accuracy of the classifier is kept, the "
+            "last one where there are none."
+        ),
+    ),
+)

@@ -2,9 +2,6 @@
 
 Z = A ReLU(A X W0) W1 with Glorot weights and A = D^-1/2 (A + I) D^-1/2. What it scores is owed to
 the averaging over neighbours and to the width; a trained encoder has to do better.
-
-Kipf & Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017, who
-show an untrained GCN on the karate club. Differences: ReLU, wider, two layers.
 """
 
 from dataclasses import dataclass
@@ -14,7 +11,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Settings
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
 
@@ -54,3 +51,18 @@ def fit(
     if report is not None:
         report(1, 1, "no training")
     return Fitted(z)
+
+
+METHOD = Method(
+    name="random-gcn",
+    fit=fit,
+    Config=RandomGCNConfig,
+    kind="representation",
+    citation=(
+        "Kipf & Welling, Semi-Supervised Classification with Graph Convolutional "
+        "Networks, ICLR 2017, untrained as in its appendix"
+    ),
+    cost="time O(E D + N D²), once; memory O(E + N D)",
+    source="Ours, as in `brgcl`",
+    deviations=("ReLU instead of tanh, and more units.",),
+)

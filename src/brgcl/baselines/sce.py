@@ -6,9 +6,6 @@
 
 y is the given label as a one-hot vector and log 0 is set to A < 0. The second term is a multiple
 of the absolute error, which wrong labels can move only so far; the first keeps learning fast.
-
-Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019.
-Differences: the network is a GCN instead of an image network.
 """
 
 from dataclasses import dataclass
@@ -20,10 +17,10 @@ from annotated_types import Lt
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.config import Count, Weight, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 
 
@@ -79,3 +76,30 @@ def fit(
         )
 
     return train_gcn(prepare(graph), labels, config, generator, loss, report).fitted()
+
+
+METHOD = Method(
+    name="sce",
+    fit=fit,
+    Config=SCEConfig,
+    kind="classifier",
+    citation=(
+        "Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019"
+    ),
+    cost="time and memory O(E h + N F h)",
+    source="The GCN's authors",
+    sources={
+        "epochs": "The NoisyGL benchmark",
+        "alpha": "The paper, as recalled, and the NoisyGL benchmark",
+        "beta": "The paper, as recalled, and the NoisyGL benchmark",
+        "log_zero": "A; the paper, as recalled",
+    },
+    presets=GCN_PRESETS,
+    deviations=(
+        "The network is the GCN of this library instead of an image network.",
+        (
+            "The NoisyGL benchmark puts logits where the formula has probabilities; here "
+            "they are probabilities."
+        ),
+    ),
+)
