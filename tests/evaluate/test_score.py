@@ -79,6 +79,21 @@ def test_the_default_classifier_chooses_by_validation_labels(trial):
     assert torch.equal(outcome.probabilities, found)
 
 
+def test_a_class_without_labels_keeps_its_column(trial):
+    labels = trial.labels
+    train, validation = (
+        torch.where(given == 1, -1, given) for given in (labels.train, labels.validation)
+    )
+    gap = dataclasses.replace(
+        trial, labels=dataclasses.replace(labels, train=train, validation=validation)
+    )
+    outcome = classify_trial(gap, "brgcl", OURS, CENTROID)
+    assert outcome.probabilities.shape == (150, 3)
+    assert outcome.probabilities[:, 1].abs().max() == 0
+    predicted = outcome.probabilities.argmax(1)[trial.truth.test]
+    assert outcome.accuracy == accuracy(predicted, trial.truth.y[trial.truth.test]) > 0.2
+
+
 def test_without_truth_there_is_no_accuracy(own_trial):
     outcome = classify_trial(own_trial, "brgcl", OURS, CENTROID)
     assert outcome.accuracy is None

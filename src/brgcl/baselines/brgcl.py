@@ -11,7 +11,6 @@ from brgcl.config import PAPER_LITERAL, PAPER_TABLE, BRGCLConfig
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.dpmeans import Clustering
 from brgcl.model import BRGCL
-from brgcl.progress import describe
 
 
 def fit(
@@ -27,7 +26,7 @@ def fit(
     model = BRGCL.from_config(config.replace(seed=seed))
     callback = None
     if report is not None:
-        callback = lambda epoch: report(epoch.epoch, config.epochs, describe(epoch))  # noqa: E731
+        callback = lambda epoch: report(epoch.epoch, config.epochs, str(epoch))  # noqa: E731
     model.fit(graph, callback=callback, checkpoint=checkpoint)
     return Fitted(
         model.representations_,

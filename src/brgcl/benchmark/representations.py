@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-from brgcl.atomic_files import replacing
+from brgcl.atomic_files import UNREADABLE, read_tensors, write_tensors
 from brgcl.benchmark.run_spec import Experiment
 from brgcl.contract import Fitted
 
@@ -64,21 +62,17 @@ def cache_file(folder: Path, training: Experiment, versions: Mapping[str, str]) 
 
 def save_learned(path: Path, learned: Learned) -> None:
     """Write a training; the file is whole or not there."""
-    tensors = {"representations": learned.representations.contiguous()}
+    tensors = {"representations": learned.representations}
     if learned.confidence is not None:
-        tensors["confidence"] = learned.confidence.contiguous()
-    with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata={"facts": json.dumps(learned.facts)})
+        tensors["confidence"] = learned.confidence
+    write_tensors(path, tensors, {"facts": learned.facts})
 
 
 def load_learned(path: Path) -> Learned | None:
     """Read a training; None where there is none, or the file cannot be read."""
     try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            facts = json.loads(file.metadata()["facts"])
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        tensors, about = read_tensors(path)
+        learned = Learned(tensors["representations"], tensors.get("confidence"), about["facts"])
+    except UNREADABLE:
         return None
-    if not torch.isfinite(tensors["representations"]).all():
-        return None
-    return Learned(tensors["representations"], tensors.get("confidence"), facts)
+    return learned if bool(torch.isfinite(learned.representations).all()) else None

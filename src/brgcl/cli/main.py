@@ -180,6 +180,7 @@ def classify(
     chosen = resolve_config(method, preset, config, settings, graph)
     noise = parse_noises(label_noise, attribute_noise, edge_noise)
     classifier = NodeClassifier(rule, soft_labels=soft_labels)  # type: ignore[arg-type]
+    classifier.check_settings()
     graphs, trials, outcomes = [], [], []
     for number in range(seed, seed + seeds):
         graphs.append(open_graph(graph, edges, features, labels, root, number))

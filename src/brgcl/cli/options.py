@@ -14,7 +14,7 @@ from brgcl.errors import InputError, unknown_name
 from brgcl.evaluate.protocol import PROTOCOLS, Noise
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
-from brgcl.tasks.classify import RULES
+from brgcl.tasks.rules import RULES
 
 GRAPH, HOW, NOISE, OUT = "Graph", "Method", "Noise and protocol", "Output"
 

@@ -18,6 +18,7 @@ from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.cluster import cluster, kmeans
 from brgcl.tasks.label_errors import Agreement, cross_validated_agreement
+from brgcl.tasks.labels import by_class_number
 from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
 
 
@@ -132,6 +133,7 @@ def classify_fitted(
             validation=trial.labels.validation,
         )
         rule, proba = classifier.rule_, classifier.predict_proba(fitted.representations)
+        proba = by_class_number(proba, classifier.classes_)
     seconds = time.perf_counter() - start
     right = f1 = None
     if bool(trial.truth.test.any()):
