@@ -14,7 +14,7 @@ from brgcl.evaluate.names import PROTOCOLS, SCORED_ON
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise
-from brgcl.tasks.classify import RULES
+from brgcl.tasks.rules import RULES
 
 Task = Literal["classify", "cluster", "prototypes"]
 

@@ -15,7 +15,7 @@ from brgcl.evaluate.names import PROTOCOLS
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
 from brgcl.noise.graph import Noise
-from brgcl.tasks.classify import RULES
+from brgcl.tasks.rules import RULES
 
 GRAPH, HOW, NOISE, OUT = "Graph", "Method", "Noise and protocol", "Output"
 
