@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from brgcl.atomic_files import write_text
-from brgcl.benchmark.experiment import Part, cells, cells_of, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs, runs_of
 from brgcl.benchmark.export import write_draws
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import facts, put_summary, results_page
 from brgcl.benchmark.records import read_records
-from brgcl.benchmark.runner import BACKENDS, Place, run
-from brgcl.benchmark.schedule import plan
+from brgcl.benchmark.runner import BACKENDS, ResultsFolder, run
+from brgcl.benchmark.schedule import schedule
 from brgcl.benchmark.show.figures import draw_all, plot_suite
 from brgcl.benchmark.show.formats import (
     FORMATS,
@@ -66,9 +66,9 @@ def _part(
     levels: str | None,
     seeds: int | None = None,
     split: str = "test",
-) -> Part:
+) -> Selection:
     """What options leave of a table."""
-    return Part(
+    return Selection(
         options.parse_names(datasets),
         options.parse_names(rows),
         options.parse_levels(levels),
@@ -80,18 +80,18 @@ def _part(
 @bench.command(name="list")
 def list_(json_: options.Json = False) -> None:
     """List the tables and figures that can be run."""
-    suites = [load_suite(name) for name in suite_names()]
+    suites = [load_experiment(name) for name in experiment_names()]
     if json_:
         print_json(
             {
                 "experiments": [
-                    {"name": s.name, "title": s.title, "source": s.source, "cells": len(cells(s))}
+                    {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
                     for s in suites
                 ]
             }
         )
         return
-    rows = [[s.name, s.title, s.source, f"{len(cells(s)):,}"] for s in suites]
+    rows = [[s.name, s.title, s.source, f"{len(runs(s)):,}"] for s in suites]
     show_table("Experiments", ["name", "title", "source", "cells"], rows)
 
 
@@ -126,15 +126,15 @@ def run_(
     """
     start = time.time()
     deadline = None if budget is None else start + options.parse_duration(budget)
-    wanted = cells_of(
-        [load_suite(name) for name in names], _part(datasets, methods, levels, seeds, split)
+    wanted = runs_of(
+        [load_experiment(name) for name in names], _part(datasets, methods, levels, seeds, split)
     )
-    experiments = list(dict.fromkeys(cell.experiment for cell in wanted))
+    experiments = list(dict.fromkeys(cell.spec for cell in wanted))
     what = " ".join(names)
-    place = Place(records, root)
+    place = ResultsFolder(records, root)
     before = read_records(records)
-    jobs = plan(experiments, before, retry=retry)
-    todo = sum(len(job.experiments) for job in jobs)
+    jobs = schedule(experiments, before, retry=retry)
+    todo = sum(len(job.specs) for job in jobs)
     say(f"{what}: {len(experiments):,} cells, {len(experiments) - todo:,} done, {todo:,} to run.")
     with watching(jobs, workers) as watch:
         run(
@@ -154,7 +154,7 @@ def run_(
         "seconds": time.time() - start,
     }
     for record in failed:
-        say(f"failed: {record.experiment}: {str(record.error).strip().splitlines()[-1]}")
+        say(f"failed: {record.spec}: {str(record.error).strip().splitlines()[-1]}")
     if json_:
         print_json(found)
     else:
@@ -176,9 +176,9 @@ def table(
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
     if format_ not in FORMATS:
         raise unknown_name("format", format_, FORMATS)
-    suite, found = load_suite(name), read_records(records)
+    suite, found = load_experiment(name), read_records(records)
     if suite.kind != "grid":
-        pages = [facts(suite, read_searches(Place(records).searches))]
+        pages = [facts(suite, read_searches(ResultsFolder(records).searches))]
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
     else:
@@ -216,11 +216,13 @@ def page(
     found = read_records(records)
     folder = out.parent / "img" / "results"
     if pictures:
-        draw_all(found, folder, Place(records))
+        draw_all(found, folder, ResultsFolder(records))
     drawn = {
         file.stem: file.relative_to(out.parent).as_posix() for file in sorted(folder.glob("*.svg"))
     }
-    written = {out: results_page(found, read_searches(Place(records).searches), text, drawn)}
+    written = {
+        out: results_page(found, read_searches(ResultsFolder(records).searches), text, drawn)
+    }
     if readme is not None:
         written[readme] = put_summary(read_page(readme), found)
     if methods is not None:
@@ -244,13 +246,13 @@ def plot_(
     json_: options.Json = False,
 ) -> None:
     """Draw a table: curves over noise levels, dots where there is one level, maps of nodes."""
-    suite = load_suite(name)
+    suite = load_experiment(name)
     file = Path(f"{suite.name}.svg") if out is None else out
     figure = plot_suite(
         suite,
         read_records(records),
         file,
-        Place(records, root),
+        ResultsFolder(records, root),
         _part(datasets, methods, levels),
         name=name,
         say=say,
@@ -276,7 +278,7 @@ def draws(
     json_: options.Json = False,
 ) -> None:
     """Write the noise draws of a table as files, for other code to be run on the same ones."""
-    suite = load_suite(name)
+    suite = load_experiment(name)
     number = write_draws(
         suite,
         out,
