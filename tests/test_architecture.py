@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+
 from import_graph import SOURCE, import_graph, imported_names, imports_of, layers, modules
 from write_architecture import MAP, draw_map
 

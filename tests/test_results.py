@@ -6,8 +6,7 @@ from brgcl.benchmark.experiment import Selection, experiment_names, load_experim
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import put_summary, results_page
 from brgcl.benchmark.records import read_records
-from brgcl.benchmark.show.settings_table import read_searches, settings_of
-from brgcl.config import PRESETS
+from brgcl.benchmark.show.settings_table import read_searches
 from brgcl.evaluate.names import SCORED_ON
 
 ROOT = Path(__file__).parent.parent
@@ -39,10 +38,6 @@ def test_the_page_of_methods_is_made_from_the_records():
 def test_no_record_is_there_twice():
     lines = (ROOT / "results" / "records.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == len(RECORDS)
-
-
-def test_presets_are_what_tuning_chose():
-    assert PRESETS | {name: settings_of(found) for name, found in SEARCHES.items()} == PRESETS
 
 
 def test_every_record_belongs_to_a_table():
