@@ -11,14 +11,17 @@ Products with a graph's adjacency read rows all over a large matrix, and most of
 the table of small pages.
 """
 
-import ctypes
 import os
+import platform
 import sys
+from functools import cache
+from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # parameters of mallopt(3)
+LIBRARIES = ("brgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
 
 
 def keep_freed_memory() -> bool:
@@ -32,8 +35,29 @@ def keep_freed_memory() -> bool:
     """
     if not sys.platform.startswith("linux"):
         return False
+    import ctypes
+
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
         return False
     return bool(mallopt(M_MMAP_MAX, 0)) and bool(mallopt(M_TRIM_THRESHOLD, 2**31 - 1))
+
+
+@cache
+def library_versions() -> dict[str, str]:
+    """Return the versions of what computes a number."""
+    from importlib.metadata import version
+
+    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+
+
+@cache
+def processor() -> str:
+    """Return the name of the processor, or its architecture if the system does not tell more."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

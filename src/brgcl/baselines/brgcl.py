@@ -8,7 +8,6 @@ from torch_geometric.data import Data
 from brgcl.config import BRGCLConfig
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.model import BRGCL
-from brgcl.progress import describe
 
 
 def fit(
@@ -24,6 +23,6 @@ def fit(
     model = BRGCL.from_config(config.replace(seed=seed))
     callback = None
     if report is not None:
-        callback = lambda epoch: report(epoch.epoch, config.epochs, describe(epoch))  # noqa: E731
+        callback = lambda epoch: report(epoch.epoch, config.epochs, str(epoch))  # noqa: E731
     model.fit(graph, callback=callback, checkpoint=checkpoint)
     return Fitted(model.representations_, model=model)
