@@ -4,7 +4,6 @@ import hashlib
 import logging
 import urllib.error
 import urllib.request
-from collections.abc import Collection
 from pathlib import Path
 
 from brgcl.errors import DataNotFound
@@ -18,13 +17,13 @@ TIMEOUT = 30.0
 CHUNK = 1 << 16
 
 
-def download(url: str, target: Path, *, sha256: Collection[str] = ()) -> None:
+def download(url: str, target: Path, *, sha256: str | None = None) -> None:
     """Fetch `url` into `target`; what an interrupted attempt left in `<target>.part` is continued.
 
     Args:
         url: The address.
         target: The file to make; its folder is made too.
-        sha256: Accepted checksums; none accepts any content, which is logged.
+        sha256: The checksum; None accepts any content, which is logged.
 
     Raises:
         DataNotFound: The server cannot be reached or the content has a wrong checksum; after a
@@ -37,12 +36,12 @@ def download(url: str, target: Path, *, sha256: Collection[str] = ()) -> None:
     except (OSError, urllib.error.URLError) as error:
         raise DataNotFound(f"cannot download {url} ({error})") from error
     digest = file_sha256(part)
-    if sha256 and digest not in sha256:
+    if sha256 is not None and digest != sha256:
         part.unlink()
         raise DataNotFound(
             f"the download of {url} has a wrong checksum, {digest}; it was removed, try again"
         )
-    if not sha256:
+    if sha256 is None:
         log.info("%s: no checksum is known for this file, downloaded as it is (%s)", target, digest)
     part.replace(target)
 
