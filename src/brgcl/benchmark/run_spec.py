@@ -13,7 +13,7 @@ from brgcl.errors import InputError, unknown_name
 from brgcl.evaluate.protocol import PROTOCOLS, SPLITS, Noise
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
-from brgcl.tasks.classify import RULES
+from brgcl.tasks.rules import RULES
 
 Task = Literal["classify", "cluster", "prototypes"]
 

@@ -14,7 +14,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.tasks.checks import check_labels, class_name
-from brgcl.tasks.classify import Rule, out_of_fold_probabilities
+from brgcl.tasks.classify import out_of_fold_probabilities
+from brgcl.tasks.rules import Rule
 
 
 def find_label_errors(

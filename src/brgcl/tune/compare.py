@@ -15,8 +15,8 @@ from brgcl.contract import Reporter
 from brgcl.evaluate.paired import Paired, paired_difference
 from brgcl.evaluate.protocol import Trial
 from brgcl.evaluate.score import classify_trial, fit_method
-from brgcl.tasks.classify import FIXED_RULE
 from brgcl.tasks.label_errors import cross_validated_agreement
+from brgcl.tasks.rules import FIXED_RULE
 from brgcl.tune.criteria import prepare, stability
 from brgcl.tune.search import OutOfTime, Tuning, tune
 
