@@ -39,6 +39,5 @@ def brgcl(
 ) -> None:
     """Learn on graphs whose labels, attributes and edges are noisy.
 
-    Every command also takes --quiet (no progress and no messages) and --debug (show where an
-    error arose).
+    Every command takes --help, --quiet (no messages) and --debug (show where an error arose).
     """

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, get_args
 
 import typer
+from typer.models import OptionInfo
 
 from brgcl.cli.console import be_quiet
 
@@ -28,7 +29,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             continue
         groups[name] = parameter.annotation
         for field in dataclasses.fields(parameter.annotation):
-            get_args(field.type)[1].rich_help_panel = parameter.annotation.PANEL
+            info = get_args(field.type)[1]
+            if isinstance(info, OptionInfo):
+                info.rich_help_panel = parameter.annotation.PANEL
             spread[field.name] = inspect.Parameter(
                 field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
             )
