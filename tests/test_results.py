@@ -8,7 +8,7 @@ from brgcl.benchmark.page import put_summary, results_page
 from brgcl.benchmark.records import read_records
 from brgcl.benchmark.show.settings_table import read_searches, settings_of
 from brgcl.config import PRESETS
-from brgcl.evaluate.protocol import SPLITS
+from brgcl.evaluate.names import SCORED_ON
 
 ROOT = Path(__file__).parent.parent
 RECORDS = read_records(ROOT / "results" / "records.jsonl")
@@ -49,7 +49,7 @@ def test_every_record_belongs_to_a_table():
     wanted = {
         cell.experiment.key
         for name in suite_names()
-        for split in SPLITS
+        for split in SCORED_ON
         for cell in cells(load_suite(name), Part(split=split))
     }
     assert [str(RECORDS[key].experiment) for key in RECORDS if key not in wanted] == []

@@ -14,10 +14,11 @@ from brgcl import BRGCL, BRGCLConfig, NodeClassifier, make_graph
 from brgcl.benchmark.show.settings_table import draw_searches
 from brgcl.cli.options import resolve_config
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Noise, draw_trial
-from brgcl.evaluate.score import classify_trial
+from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluate.score import classify_one
 from brgcl.method.train import make_encoder
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.tasks.label_errors import cross_validated_agreement
 from brgcl.tune import Cell, page, search, tune
 from brgcl.tune import compare as benchmark
@@ -39,7 +40,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def labels(data):
-    return draw_trial(
+    return draw_noisy_graph(
         data, noise=Noise(labels=NoiseSpec("symmetric", 0.3)), protocol="no-val"
     ).labels.train
 
@@ -442,10 +443,10 @@ def test_a_search_by_tpe_is_drawn_as_points(grid):
 def quick(monkeypatch):
     """Fresh draws are classified by centroids, without choosing among the classifiers."""
 
-    def classify(trial, method, config, **arguments):
-        return classify_trial(trial, method, config, NodeClassifier("centroid"), **arguments)
+    def classify(trial, fitted, **arguments):
+        return classify_one(trial, fitted, NodeClassifier("centroid"), **arguments)
 
-    monkeypatch.setattr(benchmark, "classify_trial", classify)
+    monkeypatch.setattr(benchmark, "classify_one", classify)
 
 
 def comparison(default, other):
@@ -476,7 +477,7 @@ def drawing(graph, seen=None):
         if seen is not None:
             seen.append(seed)
         noise = Noise(labels=NoiseSpec("symmetric", 0.3)) if bool((graph.y >= 0).any()) else Noise()
-        return draw_trial(graph, noise=noise, protocol="no-val", seed=seed)
+        return draw_noisy_graph(graph, noise=noise, protocol="no-val", seed=seed)
 
     return draw
 

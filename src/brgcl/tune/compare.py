@@ -13,8 +13,8 @@ from typing import Any
 from brgcl.config import BRGCLConfig
 from brgcl.contract import Reporter
 from brgcl.evaluate.paired import Paired, paired_difference
-from brgcl.evaluate.protocol import Trial
-from brgcl.evaluate.score import classify_trial, fit_method
+from brgcl.evaluate.protocol import NoisyGraph
+from brgcl.evaluate.score import classify_one, fit_one
 from brgcl.tasks.label_errors import cross_validated_agreement
 from brgcl.tasks.rules import FIXED_RULE
 from brgcl.tune.criteria import prepare, stability
@@ -107,7 +107,7 @@ class Comparison:
 
 
 def tune_and_compare(
-    draw: Callable[[int], Trial],
+    draw: Callable[[int], NoisyGraph],
     config: BRGCLConfig,
     *,
     seed: int = 0,
@@ -190,7 +190,7 @@ class _Clock:
 
 
 def _measure(
-    draw: Callable[[int], Trial], seed: int, config: BRGCLConfig, clock: _Clock
+    draw: Callable[[int], NoisyGraph], seed: int, config: BRGCLConfig, clock: _Clock
 ) -> float | None:
     """How good a setting is on one draw; None where the budget ended before that was known."""
     try:
@@ -199,20 +199,20 @@ def _measure(
         return None
 
 
-def _metric(trial: Trial) -> str:
+def _metric(trial: NoisyGraph) -> str:
     if bool(trial.truth.test.any()):
         return "accuracy"
     return "cv_agreement" if bool((trial.labels.train >= 0).any()) else "stability"
 
 
-def _figure(trial: Trial, config: BRGCLConfig, seed: int, clock: _Clock) -> float:
+def _figure(trial: NoisyGraph, config: BRGCLConfig, seed: int, clock: _Clock) -> float:
     """How good a setting is on one draw, by what is known there."""
     metric = _metric(trial)
+    fitted = fit_one(trial, "brgcl", config, seed, clock)
     if metric == "accuracy":
-        right = classify_trial(trial, "brgcl", config, seed=seed, report=clock).accuracy
+        right = classify_one(trial, fitted, seed=seed).accuracy
         assert right is not None  # there are test nodes
         return right
-    fitted = fit_method(trial, "brgcl", config, seed, clock)
     if metric == "cv_agreement":
         z, labels = fitted.representations, trial.labels.train
         return cross_validated_agreement(z, labels, rule=FIXED_RULE, seed=seed).cv_agreement
