@@ -146,9 +146,14 @@ def test_a_failed_run_leaves_the_run_before_as_it_was(tmp_path):
 
 def test_a_run_that_fails_while_it_writes_says_what_is_there(tmp_path, capsys):
     out = tmp_path / "out"
-    with pytest.raises(OSError, match="full"), claim_folder(out, overwrite=False) as folder:
-        put(folder)
-        raise OSError("full")
+
+    def fail():
+        with claim_folder(out, overwrite=False) as folder:
+            put(folder)
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        fail()
     assert "holds an unfinished run: metrics.json" in capsys.readouterr().err
     assert about(out)["state"] == "unfinished"
     with claim_folder(out, overwrite=True) as folder:

@@ -76,7 +76,7 @@ def test_help_and_usage_errors_load_nothing_heavy(code, line):
     ended, found = modules(*line.split())
     assert (ended or 0) == code
     assert not found & HEAVY
-    assert len(found) < 450
+    assert len(found) < 500
 
 
 def test_completion_loads_nothing_heavy():
@@ -89,7 +89,13 @@ def test_names_of_methods_are_those_of_the_registry():
 
 
 def test_every_public_name_is_listed_and_loads():
-    listed = {"BRGCL", "BRGCLConfig", "NodeClassifier", "cluster", "find_label_errors", "InputError"}
+    listed = {
+        "BRGCL",
+        "BRGCLConfig",
+        "NodeClassifier",
+        "find_label_errors",
+        "InputError",
+    }
     assert listed < set(dir(brgcl))
     assert all(getattr(brgcl, name) is not None for name in dir(brgcl))
     with pytest.raises(AttributeError, match="no attribute 'nope'"):

@@ -36,9 +36,9 @@ class GraphSelection:
     """A part of a table: some graphs and levels."""
 
     PANEL: ClassVar = "Selection"
-    datasets: Annotated[
-        str | None, typer.Option(help="Some graphs only, separated by commas.")
-    ] = None
+    datasets: Annotated[str | None, typer.Option(help="Some graphs only, separated by commas.")] = (
+        None
+    )
     levels: Annotated[
         str | None, typer.Option(help="Some noise levels only, separated by commas.")
     ] = None

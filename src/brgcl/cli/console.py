@@ -12,7 +12,16 @@ from brgcl.progress import stderr
 if TYPE_CHECKING:
     from rich.console import Console
 
-ASCII = {"±": "+-", "≥": ">=", "Δ": "d", "×": "x", "²": "^2", "–": "-", "…": "...", "·": "*"}
+ASCII = {
+    "±": "+-",
+    "≥": ">=",
+    "Δ": "d",
+    "²": "^2",
+    "…": "...",
+    "·": "*",
+    "\xd7": "x",
+    "\u2013": "-",
+}
 
 
 def prepare_streams() -> None:

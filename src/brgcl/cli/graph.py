@@ -49,7 +49,7 @@ def embed(
     from brgcl.evaluate.protocol import draw_noisy_graph
     from brgcl.methods import METHODS
     from brgcl.noise.graph import generator_for
-    from brgcl.tasks.checks import check_labels, name_classes
+    from brgcl.tasks.checks import check_labels, class_name
 
     with output.claim() as folder:
         assert folder is not None
@@ -72,7 +72,8 @@ def embed(
             "num_edges": data.edge_index.shape[1] // 2,
             "dim": fitted.representations.shape[1],
         }
-        columns = {"node_id": list(data.node_ids), "label_given": name_classes(data.y, data)}
+        names = [None if label < 0 else str(class_name(label, data)) for label in data.y.tolist()]
+        columns: dict[str, Any] = {"node_id": list(data.node_ids), "label_given": names}
         groups = None
         if fitted.clustering is not None and fitted.confidence is not None:
             metrics["num_clusters"] = fitted.clustering.num_clusters
@@ -144,7 +145,8 @@ def cluster(
             seeds=draws, progress=progress_bar,
         )  # fmt: skip
         if folder is not None:
-            write_evaluation(folder, found, "Clusters", ("cluster", found.runs[0].outcome.assignment))
+            groups = ("cluster", found.runs[0].outcome.assignment)
+            write_evaluation(folder, found, "Clusters", groups)
     print_results(found.summary(), output, folder, "nodes.parquet has the clusters")
 
 

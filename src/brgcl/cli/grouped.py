@@ -43,11 +43,10 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def call(quiet: bool, debug: bool, **values: Any) -> None:
         be_quiet(quiet)
-        made = {
-            name: group(**{field.name: values.pop(field.name) for field in dataclasses.fields(group)})
-            for name, group in groups.items()
-        }
-        command(**made, **values)
+        for name, group in groups.items():
+            fields = [field.name for field in dataclasses.fields(group)]
+            values[name] = group(**{field: values.pop(field) for field in fields})
+        command(**values)
 
     parameters = sorted(spread.values(), key=lambda parameter: parameter.kind)
     call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -6,4 +6,3 @@ METHODS = (
     "random-gcn", "s2gc-features", "gae", "arga", "arvga", "gala", "cca-ssg", "grace", "dgi",
     "mvgrl", "bgrl", "graphmae",
 )  # fmt: skip
-PROTOCOLS = ("clean-val", "noisy-val", "no-val")

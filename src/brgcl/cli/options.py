@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import typer
 
 from brgcl.cli.console import say
-from brgcl.cli.names import METHODS, PROTOCOLS
+from brgcl.cli.names import METHODS
 from brgcl.cli.run_folder import RunFolder, claim_folder
 from brgcl.cli.settings import resolve_config
 from brgcl.data.catalogue import DATASETS
 from brgcl.errors import InputError, unknown_name
+from brgcl.evaluate.names import PROTOCOLS
 from brgcl.noise.spec import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
 from brgcl.tasks.rules import RULES, SOFT_LABELS
 
@@ -81,7 +82,7 @@ class GraphOptions:
         if self.graph is not None and any(self._columns.values()):
             raise InputError(f"columns are named in files, not in the data set '{self.graph}'")
         if self.root is not None and not self.root.is_dir():
-            raise InputError(f"there is no folder '{self.root}'; --root takes the data sets' folder")
+            raise InputError(f"--root '{self.root}' is no folder; give that of the data sets")
 
     @property
     def _columns(self) -> dict[str, Any]:
@@ -252,9 +253,7 @@ class OutputOptions:
     """Where results go."""
 
     PANEL: ClassVar = "Output"
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for tables, model and report.")
-    ] = None
+    out: Annotated[Path | None, typer.Option(help="Folder for tables, model and report.")] = None
     overwrite: Overwrite = False
     json_: Json = False
 

@@ -99,7 +99,8 @@ def tune(
     if picture is not None:
         save_picture(draw_searches({name: summary(tuning)}), picture)
     if json_:
-        found = {"dataset": name, "seed": seed, "noise": noise.describe(), "noise_realised": realised}
+        found = {"dataset": name, "seed": seed, "noise": noise.describe()}
+        found["noise_realised"] = realised
         found |= summary(tuning)
         print_json(found | {"comparison": None if comparison is None else comparison.to_dict()})
         return

@@ -69,8 +69,8 @@ class Demo:
         values = {name: [asdict(row)[name] for row in self.rows] for name in asdict(self.rows[0])}
         means = {f"{name}_mean": mean(column) for name, column in values.items()}
         spread = {
-            f"{name}_accuracy_std": stdev(values[f"{name}_accuracy"]) if len(self.rows) > 1 else None
-            for name in ("brgcl", "gcn")
+            f"{name}_std": stdev(values[name]) if len(self.rows) > 1 else None
+            for name in ("brgcl_accuracy", "gcn_accuracy")
         }
         return {
             "n": len(self.rows),
@@ -86,16 +86,17 @@ class Demo:
         total, first = self.summary(), self.ours.runs[0]
         means = {name.removesuffix("_mean"): value for name, value in total.items()}
         rows = [
-            *(_cells(str(r.seed), asdict(row), self.capped) for r, row in zip(self.ours.runs, self.rows, strict=True)),
-            _cells("mean", means, self.capped),
-        ]  # fmt: skip
+            _cells(str(run.seed), asdict(row), self.capped)
+            for run, row in zip(self.ours.runs, self.rows, strict=True)
+        ]
+        rows.append(_cells("mean", means, self.capped))
         return Report(
             title="brgcl demonstration",
             summary=[
                 "Generated citation-like graphs: 2,000 nodes, 7 classes, 20 labels a class. "
                 f"Noise: {DEMO_NOISE}. No validation labels were used.",
-                f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the test "
-                f"nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}.",
+                f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the "
+                f"test nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}.",
             ],
             tables=[Table("BRGCL and a GCN on the same noisy labels", COLUMNS, rows, NOTE)],
             pictures=[
