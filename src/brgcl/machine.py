@@ -11,10 +11,12 @@ Products with a graph's adjacency read rows all over a large matrix, and most of
 the table of small pages.
 """
 
-import ctypes
 import itertools
 import os
+import platform
 import sys
+from functools import cache
+from pathlib import Path
 
 from brgcl.errors import InputError
 
@@ -22,6 +24,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # parameters of mallopt(3)
+LIBRARIES = ("brgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
 
 
 def keep_freed_memory() -> bool:
@@ -35,6 +38,8 @@ def keep_freed_memory() -> bool:
     """
     if not sys.platform.startswith("linux"):
         return False
+    import ctypes
+
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
@@ -68,3 +73,22 @@ def memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+@cache
+def library_versions() -> dict[str, str]:
+    """Return the versions of what computes a number."""
+    from importlib.metadata import version
+
+    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+
+
+@cache
+def processor() -> str:
+    """Return the name of the processor, or its architecture if the system does not tell more."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

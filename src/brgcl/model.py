@@ -36,7 +36,7 @@ from brgcl.method.train import (
     make_encoder,
     num_negatives,
 )
-from brgcl.progress import describe, progress_bar
+from brgcl.progress import progress_bar
 from brgcl.tasks.cluster import Clusters, kmeans
 
 log = logging.getLogger("brgcl")
@@ -139,7 +139,7 @@ class BRGCL:
                 if save is not None:
                     save(epoch)
                 if report is not None:
-                    report(epoch.epoch, config.epochs, describe(epoch))
+                    report(epoch.epoch, config.epochs, str(epoch))
                 if callback is not None:
                     callback(epoch)
 

@@ -8,8 +8,7 @@ import pytest
 
 from brgcl.benchmark import runner
 from brgcl.benchmark.experiment import experiment_names
-from brgcl.cli import options
-from brgcl.cli.main import app
+from brgcl.cli.app import app
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 
@@ -71,7 +70,7 @@ def test_a_part_of_the_grid(bench):
 
 
 def test_a_budget_that_is_over_begins_nothing(bench, monkeypatch):
-    monkeypatch.setattr(options, "parse_duration", lambda text: -1.0)
+    monkeypatch.setattr("brgcl.cli.bench.parse_duration", lambda text: -1.0)
     assert json.loads(bench("run", "grid.toml", "--budget", "1s", "--json"))["done"] == 0
 
 
@@ -88,13 +87,6 @@ def test_list_names_all(bench):
     assert [entry["name"] for entry in listed] == experiment_names()
 
 
-def test_page_and_summary(bench, tmp_path):
-    (tmp_path / "README.md").write_text("a\n<!-- results -->\n<!-- end of results -->\nb\n")
-    bench("page", "--out", "docs/results.md", "--readme", "README.md")
-    assert (tmp_path / "docs" / "results.md").read_text().startswith("# Results")
-    assert "| Graph |" in (tmp_path / "README.md").read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -106,7 +98,6 @@ def test_page_and_summary(bench, tmp_path):
         (("run", "edge", "instance", "--datasets", "demo"), "such cells"),
         (("table", "grid.toml", "--format", "xls"), "format"),
         (("table", "grid.toml", "--records", "no.jsonl"), "no records in 'no.jsonl' yet"),
-        (("page", "--readme", "no.md"), "no file 'no.md'"),
         (("table", "hyperparameters", "--format", "csv"), "no draws"),
     ],
 )

@@ -11,7 +11,6 @@ from brgcl.config import PAPER_LITERAL, PAPER_TABLE, BRGCLConfig
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.dpmeans import Clustering
 from brgcl.model import BRGCL
-from brgcl.progress import describe
 
 
 def fit(
@@ -21,13 +20,18 @@ def fit(
     generator: torch.Generator,
     report: Reporter | None = None,
     checkpoint: Path | None = None,
+    seed: int | None = None,
 ) -> Fitted:
-    """Train BRGCL on attributes and edges; `labels` are not read."""
-    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    """Train BRGCL on attributes and edges; `labels` are not read.
+
+    The seed of the model is drawn from `generator`, unless one is given.
+    """
+    if seed is None:
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
     model = BRGCL.from_config(config.replace(seed=seed))
     callback = None
     if report is not None:
-        callback = lambda epoch: report(epoch.epoch, config.epochs, describe(epoch))  # noqa: E731
+        callback = lambda epoch: report(epoch.epoch, config.epochs, str(epoch))  # noqa: E731
     model.fit(graph, callback=callback, checkpoint=checkpoint)
     return Fitted(
         model.representations_,

@@ -17,7 +17,7 @@ from brgcl.benchmark.runner import ResultsFolder, learn, library_versions, one_t
 from brgcl.benchmark.schedule import Costs
 from brgcl.benchmark.show.style import PAGE, cell_name, look, new_figure
 from brgcl.errors import InputError
-from brgcl.report.report import place_nodes
+from brgcl.report.figures import place_nodes
 
 SEED = 0  # of the t-SNE; the draw that is shown is the first one, whose seed is 0 too
 BAR = "confidence of a node, from the least (blue) to the most (red); draw and t-SNE: seed 0"
