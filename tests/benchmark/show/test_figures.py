@@ -12,13 +12,12 @@ import torch
 pytest.importorskip("matplotlib")
 
 from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
-from brgcl.benchmark.records import Record, append_record
-from brgcl.benchmark.representations import Learned
-from brgcl.benchmark.runner import ResultsFolder
+from brgcl.benchmark.records import Record, ResultsFolder, append_record
 from brgcl.benchmark.show import node_maps as maps
 from brgcl.benchmark.show.figures import plot_suite
 from brgcl.benchmark.show.style import OURS, row_styles
 from brgcl.cli import main as cli
+from brgcl.contract import Fitted
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 
@@ -89,10 +88,10 @@ def values(axes, label):
     return line.get_xdata(), line.get_ydata()
 
 
-def fake_learn(training, place):
-    rng = np.random.default_rng(zlib.crc32(training.key.encode()))
+def fake_train(spec, folder):
+    rng = np.random.default_rng(zlib.crc32(spec.training.key.encode()))
     z = torch.from_numpy(rng.normal(size=(40, 8)).astype(np.float32))
-    return Learned(z, torch.linspace(0, 1, 40), {"confident_share": 0.625}), True
+    return Fitted(z, confidence=torch.linspace(0, 1, 40), confident=torch.arange(40) < 25), True
 
 
 # Curves
@@ -210,7 +209,7 @@ def test_numbers_of_prototypes_are_not_per_cent_and_a_cap_is_marked(draw):
 
 
 def test_maps_show_confidence_at_each_level(draw, monkeypatch):
-    monkeypatch.setattr(maps, "learn", fake_learn)
+    monkeypatch.setattr(maps, "train", fake_train)
     monkeypatch.setattr(maps, "place_nodes", lambda z, *, seed: (np.arange(40), z[:, :2].numpy()))
     said = []
     found = draw(load_experiment("confidence-map"), {}, say=said.append)
@@ -244,7 +243,7 @@ def test_maps_train_what_is_not_there_once_and_say_so(tmp_path, draw, monkeypatc
 
 
 def test_a_method_without_confidence_has_no_map(tmp_path, monkeypatch):
-    monkeypatch.setattr(maps, "learn", lambda *which: (Learned(torch.ones(3, 2), None, {}), True))
+    monkeypatch.setattr(maps, "train", lambda *which: (Fitted(torch.ones(3, 2)), True))
     with pytest.raises(InputError, match="brgcl has no confidence"):
         plot_suite(
             load_experiment("confidence-map"), {}, tmp_path / "a.svg", ResultsFolder(tmp_path / "r")
@@ -257,7 +256,7 @@ def test_a_method_without_confidence_has_no_map(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", experiment_names())
 def test_every_table_can_be_drawn(name, draw, monkeypatch):
     suite = load_experiment(name)
-    monkeypatch.setattr(maps, "learn", fake_learn)
+    monkeypatch.setattr(maps, "train", fake_train)
     monkeypatch.setattr(maps, "place_nodes", lambda z, *, seed: (np.arange(40), z[:, :2].numpy()))
     if suite.kind != "grid":
         missing = "no search" if suite.kind == "hyperparameters" else "no picture"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from brgcl.benchmark.experiment import Selection, load_experiment
-from brgcl.benchmark.runner import ResultsFolder
+from brgcl.benchmark.records import ResultsFolder
 from brgcl.benchmark.show.figures import plot_suite
 from brgcl.benchmark.show.formats import to_text
 from brgcl.benchmark.show.settings_table import read_searches, settings_of, settings_sheet

@@ -18,8 +18,7 @@ from brgcl.benchmark.experiment import (
     load_experiment,
     runs,
 )
-from brgcl.benchmark.records import Record
-from brgcl.benchmark.runner import ResultsFolder
+from brgcl.benchmark.records import Record, ResultsFolder
 from brgcl.benchmark.show.node_maps import draw_maps
 from brgcl.benchmark.show.settings_table import Search, draw_searches, read_searches
 from brgcl.benchmark.show.statistics import SHARES, Entry, table_entries

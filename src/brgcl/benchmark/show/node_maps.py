@@ -10,13 +10,15 @@ from typing import Any
 from torch import Tensor
 
 from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, runs
-from brgcl.benchmark.records import Record
-from brgcl.benchmark.representations import Learned, cache_file
+from brgcl.benchmark.records import Record, ResultsFolder
+from brgcl.benchmark.representations import representations_file
 from brgcl.benchmark.run_spec import RunSpec
-from brgcl.benchmark.runner import ResultsFolder, learn, library_versions, one_thread
+from brgcl.benchmark.runner import train
 from brgcl.benchmark.schedule import Costs
 from brgcl.benchmark.show.style import PAGE, cell_name, look, new_figure
+from brgcl.contract import Fitted
 from brgcl.errors import InputError
+from brgcl.machine import one_thread
 from brgcl.report.figures import place_nodes
 
 SEED = 0  # of the t-SNE; the draw that is shown is the first one, whose seed is 0 too
@@ -66,7 +68,7 @@ def draw_maps(
             dots = _draw_map(axes, learned.representations, confidence)
             graph = cell.spec.dataset
             name = f"{graph}, {cell.row}" if several else graph
-            share = 100 * learned.facts["confident_share"]
+            share = 100 * confident_share(learned)
             axes.set_title(f"{name}, {cell_name(cell.noise, cell.level)}: {share:.0f} % confident")
         bar = figure.colorbar(dots, ax=panels, location="bottom", shrink=0.5, aspect=40, pad=0.02)
         bar.set_label(BAR if width > 1 else BAR.replace("; ", "\n"))
@@ -76,17 +78,21 @@ def draw_maps(
 
 def _learned(
     experiment: RunSpec, place: ResultsFolder, costs: Costs, say: Callable[[str], None]
-) -> tuple[Learned, Tensor]:
+) -> tuple[Fitted, Tensor]:
     """Read a training, or do it and say so; returns it and its confidence."""
-    training = experiment.training
-    if not cache_file(place.cache, training, library_versions()).is_file():
+    if not representations_file(place.cache, experiment.training).is_file():
         seconds = costs.of([experiment])
         about = "it may take minutes" if seconds is None else f"about {ceil(seconds / 60)} min"
         say(f"  not trained yet: training now, {about}; kept in '{place.cache}'")
-    learned = learn(training, place)[0]
-    if learned.confidence is None:
+    learned = train(experiment, place)[0]
+    if learned.confidence is None or learned.confident is None:
         raise InputError(f"{experiment.method} has no confidence of nodes that a map could show")
     return learned, learned.confidence
+
+
+def confident_share(learned: Fitted) -> float:
+    """Share of confident nodes."""
+    return 0.0 if learned.confident is None else float(learned.confident.float().mean())
 
 
 def _draw_map(axes: Any, z: Tensor, confidence: Tensor) -> Any:
