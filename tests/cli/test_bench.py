@@ -104,3 +104,17 @@ def test_list_names_all(bench):
 def test_wrong_arguments_are_explained(bench, arguments, message):
     with pytest.raises(InputError, match=message):
         bench(*arguments)
+
+
+def test_a_failed_run_ends_with_1(bench, monkeypatch, capsys):
+    """Defect 22: `bench run` with a failed run ended with 0."""
+
+    def broken(*arguments, **options):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(runner, "fit_one", broken)
+    code = app(["bench", "run", "grid.toml", "--json"], standalone_mode=False)
+    streams = capsys.readouterr()
+    assert code == 1
+    assert json.loads(streams.out)["failed"] == 8
+    assert "RuntimeError: out of luck" in streams.err
