@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.benchmark.method_page import put_measured
 from brgcl.benchmark.page import put_summary, results_page
 from brgcl.benchmark.records import read_records
-from brgcl.benchmark.show.settings_table import read_searches, settings_of
-from brgcl.config import PRESETS
+from brgcl.benchmark.show.settings_table import read_searches
 from brgcl.evaluate.names import SCORED_ON
 
 ROOT = Path(__file__).parent.parent
@@ -41,15 +40,11 @@ def test_no_record_is_there_twice():
     assert len(lines) == len(RECORDS)
 
 
-def test_presets_are_what_tuning_chose():
-    assert PRESETS | {name: settings_of(found) for name, found in SEARCHES.items()} == PRESETS
-
-
 def test_every_record_belongs_to_a_table():
     wanted = {
-        cell.experiment.key
-        for name in suite_names()
+        cell.spec.key
+        for name in experiment_names()
         for split in SCORED_ON
-        for cell in cells(load_suite(name), Part(split=split))
+        for cell in runs(load_experiment(name), Selection(scored_on=split))
     }
     assert [str(RECORDS[key].experiment) for key in RECORDS if key not in wanted] == []

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from brgcl.benchmark.experiment import load_suite
+from brgcl.benchmark.experiment import load_experiment
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.layout import cell_lines, figure
 from brgcl.benchmark.show.statistics import Entry, table_entries
@@ -38,7 +38,7 @@ def measured_tables(records: Mapping[str, Record]) -> Tables:
     """All cells that were measured in the tables that methods are judged by."""
     names = ("probe", "symmetric", "asymmetric", "classifiers", "clustering")
     return {
-        name: [entry for entry in table_entries(load_suite(name), records) if entry.n]
+        name: [entry for entry in table_entries(load_experiment(name), records) if entry.n]
         for name in names
     }
 

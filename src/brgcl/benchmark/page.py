@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from brgcl.benchmark.experiment import Part, Suite, cells, load_suite
+from brgcl.benchmark.experiment import Experiment, Selection, load_experiment, runs
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.formats import to_markdown
 from brgcl.benchmark.show.layout import LEGEND, Sheet, cell_lines, figure, sheets, statistics_sheet
@@ -42,7 +42,7 @@ def results_page(
         conclusions: Text for its beginning.
         pictures: Picture of an experiment, as an address relative to the page.
     """
-    suites = [load_suite(name) for name in ORDER]
+    suites = [load_experiment(name) for name in ORDER]
     parts = [
         HEAD,
         LEGEND,
@@ -65,13 +65,13 @@ def summary(records: Mapping[str, Record]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for suite, noise, level in (
-        (load_suite("symmetric"), "none", 0.0),
-        (load_suite("symmetric"), "symmetric", 0.4),
-        (load_suite("asymmetric"), "pair", 0.4),
+        (load_experiment("symmetric"), "none", 0.0),
+        (load_experiment("symmetric"), "symmetric", 0.4),
+        (load_experiment("asymmetric"), "pair", 0.4),
     ):
         entries = [
             entry
-            for entry in table_entries(suite, records, Part(levels=[level]))
+            for entry in table_entries(suite, records, Selection(levels=[level]))
             if entry.noise == noise and entry.mean is not None
         ]
         for dataset in dict.fromkeys(entry.dataset for entry in entries):
@@ -116,7 +116,7 @@ def put_summary(text: str, records: Mapping[str, Record]) -> str:
     return f"{before}{BEGIN}\n\n{summary(records)}\n\n{END}{after}"
 
 
-def facts(suite: Suite, searches: Mapping[str, Search]) -> Sheet:
+def facts(suite: Experiment, searches: Mapping[str, Search]) -> Sheet:
     """The table of an experiment for which no cell is run: sizes of graphs, settings."""
     if suite.kind == "statistics":
         return statistics_sheet(suite)
@@ -124,7 +124,7 @@ def facts(suite: Suite, searches: Mapping[str, Search]) -> Sheet:
 
 
 def _section(
-    suite: Suite,
+    suite: Experiment,
     records: Mapping[str, Record],
     searches: Mapping[str, Search],
     picture: str | None,
@@ -139,9 +139,9 @@ def _section(
     if suite.reference != "brgcl":
         lines.append(f"Δ is the difference to {suite.reference}.")
     lines += [f"- {note}" for note in suite.notes]
-    used = {record.experiment.dataset for record in records.values()}
+    used = {record.spec.dataset for record in records.values()}
     for dataset in suite.datasets:
-        (sheet,) = sheets(suite, records, Part(datasets=[dataset]))
+        (sheet,) = sheets(suite, records, Selection(datasets=[dataset]))
         lines.append(f"### {sheet.title}")
         if dataset in used:
             table = to_markdown(replace(sheet, caption=()))  # said once, above
@@ -165,7 +165,7 @@ def _commands(name: str, dataset: str | None) -> str:
     )
 
 
-def _filled(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
+def _filled(suites: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """What share of the tables was run."""
     rows = ["| Experiment | " + " | ".join(_graphs(suites)) + " |"]
     rows.append("|---|" + "---|" * len(_graphs(suites)))
@@ -178,7 +178,7 @@ def _filled(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
             if dataset not in suite.datasets:
                 shares.append("")
                 continue
-            wanted = {cell.experiment.key for cell in cells(suite, Part(datasets=[dataset]))}
+            wanted = {cell.spec.key for cell in runs(suite, Selection(datasets=[dataset]))}
             done = {key for key in wanted if key in records and records[key].error is None}
             total |= {key: key in done for key in wanted}
             shares.append(f"{len(done) / len(wanted):.0%}")
@@ -196,11 +196,11 @@ def _filled(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
     )
 
 
-def _graphs(suites: Sequence[Suite]) -> list[str]:
+def _graphs(suites: Sequence[Experiment]) -> list[str]:
     return list(dict.fromkeys(dataset for suite in suites for dataset in suite.datasets))
 
 
-def _compared(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
+def _compared(suites: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """BRGCL against each other row under label noise, over all cells that both have."""
     entries: list[Entry] = []
     for suite in suites:

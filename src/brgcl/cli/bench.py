@@ -14,7 +14,7 @@ from brgcl.cli.options import Json, Overwrite, Root, parse_duration, parse_level
 from brgcl.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
-    from brgcl.benchmark.experiment import Part
+    from brgcl.benchmark.experiment import Selection
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
@@ -46,11 +46,11 @@ class GraphSelection:
     methods: ClassVar[str | None] = None
     split: ClassVar[str] = "test"
 
-    def part(self, num_draws: int | None = None) -> "Part":
+    def part(self, num_draws: int | None = None) -> "Selection":
         """Read the options."""
-        from brgcl.benchmark.experiment import Part
+        from brgcl.benchmark.experiment import Selection
 
-        return Part(
+        return Selection(
             parse_names(self.datasets),
             parse_names(self.methods),
             parse_levels(self.levels),
@@ -81,11 +81,11 @@ class ScoreSelection(RowSelection):
 @grouped
 def list_(json_: Json = False) -> None:
     """List the tables and figures that can be run."""
-    from brgcl.benchmark.experiment import cells, load_suite, suite_names
+    from brgcl.benchmark.experiment import experiment_names, load_experiment, runs
 
-    suites = [load_suite(name) for name in suite_names()]
+    suites = [load_experiment(name) for name in experiment_names()]
     listed = [
-        {"name": s.name, "title": s.title, "source": s.source, "cells": len(cells(s))}
+        {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
         for s in suites
     ]
     if json_:
@@ -125,21 +125,21 @@ def run_(
     start = time.time()
     deadline = None if budget is None else start + parse_duration(budget)
 
-    from brgcl.benchmark.experiment import cells_of, load_suite
+    from brgcl.benchmark.experiment import load_experiment, runs_of
     from brgcl.benchmark.records import read_records
-    from brgcl.benchmark.runner import Place, run
-    from brgcl.benchmark.schedule import plan
+    from brgcl.benchmark.runner import ResultsFolder, run
+    from brgcl.benchmark.schedule import schedule
     from brgcl.cli.bench_progress import watching
 
-    wanted = cells_of([load_suite(name) for name in names], selection.part(seeds))
-    experiments = list(dict.fromkeys(cell.experiment for cell in wanted))
+    wanted = runs_of([load_experiment(name) for name in names], selection.part(seeds))
+    experiments = list(dict.fromkeys(cell.spec for cell in wanted))
     what = " ".join(names)
-    jobs = plan(experiments, read_records(records), retry=retry)
-    todo = sum(len(job.experiments) for job in jobs)
+    jobs = schedule(experiments, read_records(records), retry=retry)
+    todo = sum(len(job.specs) for job in jobs)
     say(f"{what}: {len(experiments):,} runs, {len(experiments) - todo:,} done, {todo:,} to run.")
     with watching(jobs, workers) as watch:
         run(
-            experiments, Place(records, root), workers=workers, backend=backend,
+            experiments, ResultsFolder(records, root), workers=workers, backend=backend,
             deadline=deadline, retry=retry, watch=watch,
         )  # fmt: skip
     after = read_records(records)
@@ -155,7 +155,7 @@ def run_(
         "seconds": time.time() - start,
     }
     for record in failed:
-        say(f"failed: {record.experiment}: {str(record.error).strip().splitlines()[-1]}")
+        say(f"failed: {record.spec}: {str(record.error).strip().splitlines()[-1]}")
     if json_:
         print_json(result)
     else:
@@ -178,10 +178,10 @@ def table(
     records: RecordsFile = RECORDS,
 ) -> None:
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
-    from brgcl.benchmark.experiment import load_suite
+    from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.page import facts
     from brgcl.benchmark.records import read_records
-    from brgcl.benchmark.runner import Place
+    from brgcl.benchmark.runner import ResultsFolder
     from brgcl.benchmark.show import formats
     from brgcl.benchmark.show.layout import sheets
     from brgcl.benchmark.show.settings_table import read_searches
@@ -189,11 +189,11 @@ def table(
 
     if format_ not in formats.FORMATS:
         raise unknown_name("format", format_, formats.FORMATS)
-    suite, part = load_suite(name), selection.part()
+    suite, part = load_experiment(name), selection.part()
     if suite.kind != "grid":
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
-        pages = [facts(suite, read_searches(Place(records).searches))]
+        pages = [facts(suite, read_searches(ResultsFolder(records).searches))]
     elif not records.exists():
         raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
     elif format_ in ("csv", "draws"):
@@ -224,15 +224,15 @@ def plot_(
     json_: Json = False,
 ) -> None:
     """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
-    from brgcl.benchmark.experiment import load_suite
+    from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.records import read_records
-    from brgcl.benchmark.runner import Place
+    from brgcl.benchmark.runner import ResultsFolder
     from brgcl.benchmark.show.figures import plot_suite
 
-    suite = load_suite(name)
+    suite = load_experiment(name)
     file = Path(f"{suite.name}.svg") if out is None else out
     figure = plot_suite(
-        suite, read_records(records), file, Place(records, root), selection.part(), name=name,
+        suite, read_records(records), file, ResultsFolder(records, root), selection.part(), name=name,
         say=say,
     )  # fmt: skip
     if json_:
@@ -254,10 +254,10 @@ def draws(
     json_: Json = False,
 ) -> None:
     """Write the noise draws of a table as files, for other code to be run on the same ones."""
-    from brgcl.benchmark.experiment import load_suite
+    from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.export import write_draws
 
-    suite = load_suite(name)
+    suite = load_experiment(name)
     part = selection.part(seeds)
     number = write_draws(suite, out, part, root=root, overwrite=overwrite, say=say)
     if json_:

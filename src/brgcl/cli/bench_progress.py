@@ -23,7 +23,7 @@ def watching(jobs: Sequence[Job], workers: int) -> Iterator[Callable[[Record], N
     Yields:
         A function to call with each new record.
     """
-    total = sum(len(job.experiments) for job in jobs)
+    total = sum(len(job.specs) for job in jobs)
     left, ahead, done = Left(jobs, workers), Ahead(), 0
     with progress_bar("benchmark") as report:
 
@@ -34,8 +34,8 @@ def watching(jobs: Sequence[Job], workers: int) -> Iterator[Callable[[Record], N
             best = ahead.take(record)
             if not stderr().is_terminal:
                 scores = "failed" if record.error else _scores(record)
-                say(f"{done}/{total}  {record.experiment}: {scores}  {left}")
-            report(done, total, f"{record.experiment}  {left}  {best}")
+                say(f"{done}/{total}  {record.spec}: {scores}  {left}")
+            report(done, total, f"{record.spec}  {left}  {best}")
 
         yield watch
 
@@ -44,17 +44,17 @@ class Left:
     """Time that is left, from estimates of processor time and how fast it passed so far."""
 
     def __init__(self, jobs: Sequence[Job], workers: int) -> None:
-        costs = [(job, job.seconds / len(job.experiments)) for job in jobs if job.seconds]
-        self._cost = {cell: cost for job, cost in costs for cell in job.experiments}
-        self._unknown = {cell for job in jobs for cell in job.experiments} - set(self._cost)
+        costs = [(job, job.seconds / len(job.specs)) for job in jobs if job.seconds]
+        self._cost = {cell: cost for job, cost in costs for cell in job.specs}
+        self._unknown = {cell for job in jobs for cell in job.specs} - set(self._cost)
         self._total, self._workers, self._start = sum(self._cost.values()), workers, time.time()
         self._done = 0.0
 
     def take(self, record: Record) -> None:
         """Count a cell as done."""
-        cost = self._cost.pop(record.experiment, None)
+        cost = self._cost.pop(record.spec, None)
         self._done += cost or 0.0
-        self._unknown.discard(record.experiment)
+        self._unknown.discard(record.spec)
 
     def __str__(self) -> str:
         if self._unknown:
@@ -77,7 +77,7 @@ class Ahead:
         """Count a record, and say who is the best of this run beside it."""
         if record.error or not record.metrics:
             return ""
-        cell = record.experiment
+        cell = record.spec
         where = (cell.dataset, cell.noise, f"{cell.level:g}")
         metric, score = next(iter(record.metrics.items()))
         self._scores[where][cell.method].append(score)

@@ -11,10 +11,10 @@ import torch
 
 pytest.importorskip("matplotlib")
 
-from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.benchmark.records import Record, append_record
 from brgcl.benchmark.representations import Learned
-from brgcl.benchmark.runner import Place
+from brgcl.benchmark.runner import ResultsFolder
 from brgcl.benchmark.show import node_maps as maps
 from brgcl.benchmark.show.figures import plot_suite
 from brgcl.benchmark.show.style import OURS, row_styles
@@ -46,7 +46,7 @@ settings = { hidden = 64 }
 @pytest.fixture
 def suite(tmp_path):
     (tmp_path / "own.toml").write_text(HEAD + ROWS)
-    return load_suite(str(tmp_path / "own.toml"))
+    return load_experiment(str(tmp_path / "own.toml"))
 
 
 @pytest.fixture
@@ -55,8 +55,8 @@ def draw(tmp_path, monkeypatch):
     monkeypatch.setattr("brgcl.benchmark.show.figures.save_picture", lambda figure, file: None)
 
     def call(suite, records, say=lambda text: None, **chosen):
-        place = Place(tmp_path / "records.jsonl")
-        file, part = tmp_path / "picture.svg", Part(**chosen)
+        place = ResultsFolder(tmp_path / "records.jsonl")
+        file, part = tmp_path / "picture.svg", Selection(**chosen)
         figure = plot_suite(suite, records, file, place, part, say=say)
         return {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
 
@@ -66,8 +66,8 @@ def draw(tmp_path, monkeypatch):
 def measure(suite, **chosen):
     """Fabricated records of cells."""
     return {
-        cell.experiment.key: Record(
-            cell.experiment,
+        cell.spec.key: Record(
+            cell.spec,
             {
                 **dict.fromkeys(("accuracy", "acc", "nmi", "ari", "confident_share"), score),
                 "num_prototypes": 64.0,
@@ -75,8 +75,8 @@ def measure(suite, **chosen):
             },
             realised=dict.fromkeys(("labels", "attributes", "edges"), cell.level),
         )
-        for cell in cells(suite, Part(**chosen))
-        for score in [0.8 - 0.5 * cell.level + 0.01 * cell.experiment.seed]
+        for cell in runs(suite, Selection(**chosen))
+        for score in [0.8 - 0.5 * cell.level + 0.01 * cell.spec.seed]
     }
 
 
@@ -153,7 +153,7 @@ def test_a_kind_of_noise_that_was_not_run_has_no_panel(suite, draw):
     records = {
         key: record
         for key, record in measure(suite, datasets=["cora"]).items()
-        if record.experiment.noise != "pair"
+        if record.spec.noise != "pair"
     }
     assert list(draw(suite, records)) == ["cora (n = 3)"]
 
@@ -177,7 +177,7 @@ def test_some_graphs_rows_and_levels_can_be_chosen(suite, draw):
 
 
 def test_one_level_is_drawn_as_dots_with_hollow_published_values(draw):
-    suite = load_suite("ablation")
+    suite = load_experiment("ablation")
     found = draw(suite, measure(suite, datasets=["cora", "pubmed"]))
     assert list(found) == ["cora (n = 3)", "pubmed (n = 3)"]
     first, second = found.values()
@@ -197,7 +197,7 @@ def test_a_chosen_level_is_drawn_as_dots(suite, draw):
 
 
 def test_numbers_of_prototypes_are_not_per_cent_and_a_cap_is_marked(draw):
-    suite = load_suite("prototypes")
+    suite = load_experiment("prototypes")
     found = draw(suite, measure(suite, datasets=["cora"]), rows=["brgcl"])
     assert list(found) == ["cora (n = 3)"]  # two metrics, one title: the last is left
     figure = found["cora (n = 3)"].figure
@@ -213,7 +213,7 @@ def test_maps_show_confidence_at_each_level(draw, monkeypatch):
     monkeypatch.setattr(maps, "learn", fake_learn)
     monkeypatch.setattr(maps, "place_nodes", lambda z, *, seed: (np.arange(40), z[:, :2].numpy()))
     said = []
-    found = draw(load_suite("confidence-map"), {}, say=said.append)
+    found = draw(load_experiment("confidence-map"), {}, say=said.append)
     assert list(found)[:2] == ["cora, clean: 62 % confident", "cora, within 10 %: 62 % confident"]
     assert len(found) == 12
     dots = found["citeseer, within 50 %: 62 % confident"].collections[0]
@@ -232,7 +232,7 @@ def test_maps_train_what_is_not_there_once_and_say_so(tmp_path, draw, monkeypatc
     head = HEAD.split("published")[0].replace('"symmetric", "pair"', '"within"')
     head = head.replace('"demo", "cora"', '"demo"') + 'task = "prototypes"\n'
     (tmp_path / "own.toml").write_text(head + 'metrics = ["confident_share"]\n' + rows)
-    suite = load_suite(str(tmp_path / "own.toml"))
+    suite = load_experiment(str(tmp_path / "own.toml"))
     said = []
     first = draw(suite, {}, levels=[0.2], say=said.append)
     assert len(said) == 2
@@ -246,15 +246,17 @@ def test_maps_train_what_is_not_there_once_and_say_so(tmp_path, draw, monkeypatc
 def test_a_method_without_confidence_has_no_map(tmp_path, monkeypatch):
     monkeypatch.setattr(maps, "learn", lambda *which: (Learned(torch.ones(3, 2), None, {}), True))
     with pytest.raises(InputError, match="brgcl has no confidence"):
-        plot_suite(load_suite("confidence-map"), {}, tmp_path / "a.svg", Place(tmp_path / "r"))
+        plot_suite(
+            load_experiment("confidence-map"), {}, tmp_path / "a.svg", ResultsFolder(tmp_path / "r")
+        )
 
 
 # All of them
 
 
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", experiment_names())
 def test_every_table_can_be_drawn(name, draw, monkeypatch):
-    suite = load_suite(name)
+    suite = load_experiment(name)
     monkeypatch.setattr(maps, "learn", fake_learn)
     monkeypatch.setattr(maps, "place_nodes", lambda z, *, seed: (np.arange(40), z[:, :2].numpy()))
     if suite.kind != "grid":
@@ -269,21 +271,21 @@ def test_every_table_can_be_drawn(name, draw, monkeypatch):
     if suite.task == "classify" and len(suite.levels) > 1:
         assert len(found) == len(suite.noise)
         for axes in found.values():
-            rows = {cell.row for cell in cells(suite, Part(**chosen))}
+            rows = {cell.row for cell in runs(suite, Selection(**chosen))}
             assert rows <= set(labels(axes))
 
 
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", experiment_names())
 def test_rows_of_a_table_look_different(name):
-    styles = list(row_styles(load_suite(name)).values())
+    styles = list(row_styles(load_experiment(name)).values())
     assert len({(style.color, style.marker) for style in styles}) == len(styles)
     assert sum(style.stands_out for style in styles) == (1 if styles else 0)
 
 
 def test_a_method_looks_the_same_in_all_tables():
     looks = {}
-    for name in suite_names():
-        suite = load_suite(name)
+    for name in experiment_names():
+        suite = load_experiment(name)
         for row, style in row_styles(suite).items():
             if row == suite.rows[row].method:
                 assert looks.setdefault(row, style) == style
@@ -295,8 +297,11 @@ def test_a_method_looks_the_same_in_all_tables():
 
 @pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
 def test_the_same_picture_gives_the_same_file(suite, tmp_path, ending):
-    records, place = measure(suite, datasets=["demo"], rows=["gcn"]), Place(tmp_path / "r.jsonl")
-    records = {k: r for k, r in records.items() if r.experiment.noise != "pair"}
+    records, place = (
+        measure(suite, datasets=["demo"], rows=["gcn"]),
+        ResultsFolder(tmp_path / "r.jsonl"),
+    )
+    records = {k: r for k, r in records.items() if r.spec.noise != "pair"}
     files = [tmp_path / f"{name}.{ending}" for name in "ab"]
     for file in files:
         plot_suite(suite, records, file, place)

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from brgcl.benchmark.experiment import Part, load_suite
-from brgcl.benchmark.runner import Place
+from brgcl.benchmark.experiment import Selection, load_experiment
+from brgcl.benchmark.runner import ResultsFolder
 from brgcl.benchmark.show.figures import plot_suite
 from brgcl.benchmark.show.formats import to_text
 from brgcl.benchmark.show.settings_table import read_searches, settings_of, settings_sheet
@@ -40,7 +40,7 @@ def search():
 
 
 def test_a_search_is_shown_with_what_it_is_worth(search):
-    text = to_text(settings_sheet(load_suite("hyperparameters"), {"cora": search}))
+    text = to_text(settings_sheet(load_experiment("hyperparameters"), {"cora": search}))
     assert "81 of 81 cells of the grid" in text
     assert "gain +2.1 ± 1.4" in text
     assert "Δ -1.0 [-1.8, -0.2]" in text
@@ -49,7 +49,7 @@ def test_a_search_is_shown_with_what_it_is_worth(search):
 
 
 def test_the_presets_and_the_papers_values_are_shown():
-    suite = load_suite("hyperparameters")
+    suite = load_experiment("hyperparameters")
     text = to_text(settings_sheet(suite, {}))
     assert "paper 0.35" in text
     assert f"{BRGCLConfig.preset('cora').xi:g}" in text
@@ -57,7 +57,7 @@ def test_the_presets_and_the_papers_values_are_shown():
 
 def test_a_choice_that_was_not_compared_says_so(search):
     text = to_text(
-        settings_sheet(load_suite("hyperparameters"), {"cora": search | {"comparison": None}})
+        settings_sheet(load_experiment("hyperparameters"), {"cora": search | {"comparison": None}})
     )
     assert "not compared" in text
 
@@ -90,14 +90,14 @@ def test_a_search_without_what_is_shown_is_refused(tmp_path, search, name):
 
 def test_searches_are_drawn_for_the_graphs_asked_for(tmp_path, search):
     pytest.importorskip("matplotlib")
-    place = Place(tmp_path / "records.jsonl")
+    place = ResultsFolder(tmp_path / "records.jsonl")
     place.searches.mkdir()
     for name in ("cora", "citeseer"):
         (place.searches / f"{name}.json").write_text(json.dumps(search))
-    suite = load_suite("hyperparameters")
+    suite = load_experiment("hyperparameters")
 
     def titles(**part):
-        figure = plot_suite(suite, {}, tmp_path / "a.svg", place, Part(**part))
+        figure = plot_suite(suite, {}, tmp_path / "a.svg", place, Selection(**part))
         return [axes.get_title().split(":")[0] for axes in figure.axes if axes.get_title()]
 
     assert titles() == ["citeseer", "cora"]

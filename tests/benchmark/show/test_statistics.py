@@ -5,9 +5,9 @@ from statistics import mean, stdev
 import pytest
 from scipy import stats
 
-from brgcl.benchmark.experiment import Part, cells, load_suite
+from brgcl.benchmark.experiment import Selection, load_experiment, runs
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.show.formats import (
     CSV_COLUMNS,
     to_csv,
@@ -54,18 +54,18 @@ SCORES = {  # by row and level
 def suite(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SUITE)
-    return load_suite(str(path))
+    return load_experiment(str(path))
 
 
 @pytest.fixture
 def records(suite):
     found = {}
-    for cell in cells(suite, Part(datasets=["cora"])):
+    for cell in runs(suite, Selection(datasets=["cora"])):
         scores = SCORES.get((cell.row, cell.level), [])
-        if cell.experiment.seed < len(scores):
-            found[cell.experiment.key] = Record(
-                cell.experiment,
-                {"accuracy": scores[cell.experiment.seed]},
+        if cell.spec.seed < len(scores):
+            found[cell.spec.key] = Record(
+                cell.spec,
+                {"accuracy": scores[cell.spec.seed]},
                 realised={"labels": 0.375, "attributes": 0.0, "edges": 0.0},
                 training_seconds=360.0,
             )
@@ -73,7 +73,9 @@ def records(suite):
 
 
 def entry(suite, records, row, level):
-    (found,) = table_entries(suite, records, Part(datasets=["cora"], rows=[row], levels=[level]))
+    (found,) = table_entries(
+        suite, records, Selection(datasets=["cora"], rows=[row], levels=[level])
+    )
     return found
 
 
@@ -112,7 +114,7 @@ def test_best_and_its_ties_are_marked(suite, records):
 
 def test_a_row_with_easy_draws_only_is_not_the_best(suite, records):
     for key, record in list(records.items()):
-        of = record.experiment
+        of = record.spec
         if (of.method, of.level, of.seed) == ("gcn", 0.4, 3):
             record.metrics["accuracy"] = SCORES["brgcl", 0.4][3] - 0.001
         elif (of.method, of.level) == ("gcn", 0.4):
@@ -139,13 +141,13 @@ def test_a_missing_cell_says_so_with_its_hours(suite, records):
 
 
 def test_failed_cells_say_so(suite, records):
-    cell = cells(suite, Part(datasets=["cora"], rows=["s2gc"], levels=[0.4], seeds=1))[0].experiment
+    cell = runs(suite, Selection(datasets=["cora"], rows=["s2gc"], levels=[0.4], seeds=1))[0].spec
     found = sheets(suite, records | {cell.key: Record(cell, {}, error="broken")})
     assert "failed (1)" in to_text(found[0])
 
 
 def test_forms(suite, records):
-    sheet = sheets(suite, records, Part(datasets=["cora"]))[0]
+    sheet = sheets(suite, records, Selection(datasets=["cora"]))[0]
     assert "**73.0 ± 2.6 (4)**" in to_markdown(sheet)
     assert "paper 60.0 ± 2.0, +5.5" in to_markdown(sheet)
     assert "gcn: The baseline." in to_markdown(sheet)
@@ -169,7 +171,7 @@ def test_csv_has_the_promised_columns(suite, records):
 
 
 def test_every_draw_can_be_traced_to_its_record(suite, records):
-    text = to_draws(table_entries(suite, records, Part(datasets=["cora"])))
+    text = to_draws(table_entries(suite, records, Selection(datasets=["cora"])))
     for row in csv.DictReader(io.StringIO(text)):
         known = records.get(row["key"])
         assert (row["value"] == "") == (known is None)
@@ -179,26 +181,26 @@ def test_every_draw_can_be_traced_to_its_record(suite, records):
 
 def test_an_unknown_row_is_an_error(suite, records):
     with pytest.raises(InputError, match="did you mean 'gcn'"):
-        table_entries(suite, records, Part(rows=["gnc"]))
+        table_entries(suite, records, Selection(rows=["gnc"]))
 
 
 def test_validation_figures_and_test_figures_are_apart(suite, records):
-    found = table_entries(suite, records, Part(split="validation"))
+    found = table_entries(suite, records, Selection(scored_on="validation"))
     assert all(entry.n == 0 for entry in found)
-    assert "validation nodes" in sheets(suite, records, Part(split="validation"))[0].title
+    assert "validation nodes" in sheets(suite, records, Selection(scored_on="validation"))[0].title
 
 
 def test_a_capped_number_is_a_lower_bound():
-    suite = load_suite("prototypes")
-    cell = Experiment.of("cora", "brgcl", 0, {}, task="prototypes")
+    suite = load_experiment("prototypes")
+    cell = RunSpec.of("cora", "brgcl", 0, {}, task="prototypes")
     metrics = {"num_prototypes": 64.0, "capped": 1.0, "confident_share": 0.9}
     (sheet,) = sheets(
-        suite, {cell.key: Record(cell, metrics)}, Part(datasets=["cora"], rows=["brgcl"])
+        suite, {cell.key: Record(cell, metrics)}, Selection(datasets=["cora"], rows=["brgcl"])
     )
     assert "≥ 64.0 (1)" in to_text(sheet)
 
 
 def test_sizes_of_graphs_stand_beside_the_papers():
-    text = to_markdown(statistics_sheet(load_suite("dataset-statistics")))
+    text = to_markdown(statistics_sheet(load_experiment("dataset-statistics")))
     assert "paper" in text
     assert "ogbn-arxiv" in text

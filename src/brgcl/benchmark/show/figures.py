@@ -10,9 +10,16 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells, load_suite, suite_names
+from brgcl.benchmark.experiment import (
+    WHOLE,
+    Experiment,
+    Selection,
+    experiment_names,
+    load_experiment,
+    runs,
+)
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.runner import Place
+from brgcl.benchmark.runner import ResultsFolder
 from brgcl.benchmark.show.node_maps import draw_maps
 from brgcl.benchmark.show.settings_table import Search, draw_searches, read_searches
 from brgcl.benchmark.show.statistics import SHARES, Entry, table_entries
@@ -67,11 +74,11 @@ class Panel:
 
 
 def plot_suite(
-    suite: Suite,
+    suite: Experiment,
     records: Mapping[str, Record],
     file: Path,
-    place: Place,
-    part: Part = WHOLE,
+    place: ResultsFolder,
+    part: Selection = WHOLE,
     *,
     name: str | None = None,
     say: Callable[[str], None] = lambda text: None,
@@ -96,7 +103,7 @@ def plot_suite(
     if suite.kind == "hyperparameters":
         figure = draw_searches(_searches(place, part))
     else:
-        cells(suite, part)  # refuses names that are not in the table
+        runs(suite, part)  # refuses names that are not in the table
         if suite.task == "prototypes" and len(suite.levels) > 1:
             figure = draw_maps(suite, place, records, part, say=say)
         else:
@@ -105,7 +112,7 @@ def plot_suite(
     return figure
 
 
-def _searches(place: Place, part: Part) -> dict[str, Search]:
+def _searches(place: ResultsFolder, part: Selection) -> dict[str, Search]:
     found = read_searches(place.searches)
     wanted = list(found) if part.datasets is None else part.datasets
     missing = [name for name in wanted or ["cora"] if name not in found]
@@ -118,7 +125,11 @@ def _searches(place: Place, part: Part) -> dict[str, Search]:
 
 
 def _draw_measured(
-    suite: Suite, records: Mapping[str, Record], place: Place, part: Part, name: str
+    suite: Experiment,
+    records: Mapping[str, Record],
+    place: ResultsFolder,
+    part: Selection,
+    name: str,
 ) -> Any:
     entries = table_entries(suite, records, part)
     several = len({entry.level for entry in entries}) > 1
@@ -132,11 +143,11 @@ def _draw_measured(
     return draw_curves(suite, entries) if several else draw_dots(suite, entries)
 
 
-def draw_all(records: Mapping[str, Record], folder: Path, place: Place) -> list[Path]:
+def draw_all(records: Mapping[str, Record], folder: Path, place: ResultsFolder) -> list[Path]:
     """Draw every table of which something was measured, except maps; returns the files."""
     written = []
-    for name in suite_names():
-        suite = load_suite(name)
+    for name in experiment_names():
+        suite = load_experiment(name)
         if suite.kind == "hyperparameters":
             measured = bool(read_searches(place.searches))
         elif suite.kind != "grid" or suite.task == "prototypes":
@@ -153,7 +164,7 @@ def draw_all(records: Mapping[str, Record], folder: Path, place: Place) -> list[
     return written
 
 
-def draw_curves(suite: Suite, entries: Sequence[Entry]) -> Any:
+def draw_curves(suite: Experiment, entries: Sequence[Entry]) -> Any:
     """Draw a metric over the level of noise, one panel for each graph and kind of noise.
 
     Published values are dashed; where two rows have the same ones, they are drawn once.
@@ -195,7 +206,7 @@ def draw_curves(suite: Suite, entries: Sequence[Entry]) -> Any:
     return figure
 
 
-def draw_dots(suite: Suite, entries: Sequence[Entry]) -> Any:
+def draw_dots(suite: Experiment, entries: Sequence[Entry]) -> Any:
     """Draw means with their deviations, one panel for each graph and metric.
 
     Published values are hollow.
@@ -228,7 +239,7 @@ def draw_dots(suite: Suite, entries: Sequence[Entry]) -> Any:
     return figure
 
 
-def _curve_panels(suite: Suite, entries: Sequence[Entry]) -> Iterator[Panel]:
+def _curve_panels(suite: Experiment, entries: Sequence[Entry]) -> Iterator[Panel]:
     """Panels with a measured noisy cell; the clean cell belongs to every kind of noise."""
     for dataset in dict.fromkeys(entry.dataset for entry in entries):
         here = [entry for entry in entries if entry.dataset == dataset]
@@ -244,7 +255,7 @@ def _curve_panels(suite: Suite, entries: Sequence[Entry]) -> Iterator[Panel]:
                     yield Panel(dataset, noise, None, metric, shown)
 
 
-def _dot_panels(suite: Suite, entries: Sequence[Entry]) -> Iterator[Panel]:
+def _dot_panels(suite: Experiment, entries: Sequence[Entry]) -> Iterator[Panel]:
     for metric in suite.metrics:
         run = [entry for entry in entries if entry.metric == metric and entry.n]
         for where in dict.fromkeys((entry.dataset, entry.noise, entry.level) for entry in run):
@@ -252,7 +263,7 @@ def _dot_panels(suite: Suite, entries: Sequence[Entry]) -> Iterator[Panel]:
             yield Panel(*where, metric, mine)
 
 
-def _published(suite: Suite, panel: Panel) -> dict[str, list[Entry]]:
+def _published(suite: Experiment, panel: Panel) -> dict[str, list[Entry]]:
     """Cells with a published value, by row; a row with the values of an earlier one has none."""
     found: dict[str, list[Entry]] = {}
     seen: set[str] = set()
@@ -265,7 +276,7 @@ def _published(suite: Suite, panel: Panel) -> dict[str, list[Entry]]:
     return found
 
 
-def _draw_curves(axes: Any, suite: Suite, panel: Panel, styles: Mapping[str, Style]) -> None:
+def _draw_curves(axes: Any, suite: Experiment, panel: Panel, styles: Mapping[str, Style]) -> None:
     alpha = 0.13 if len(panel.rows) < 8 else 0.07
     for name in panel.rows:
         style = styles[name]
@@ -323,7 +334,7 @@ def _dot_handles(shown: Sequence[Entry]) -> list[Any]:
     return found
 
 
-def _title(suite: Suite, panels: Sequence[Panel]) -> str:
+def _title(suite: Experiment, panels: Sequence[Panel]) -> str:
     """The title of the table, with the noise where all panels share it."""
     told = {cell_name(panel.noise, panel.level or 0.0) for panel in panels}
     noise = panels[0].noise

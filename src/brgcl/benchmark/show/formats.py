@@ -106,7 +106,7 @@ def to_draws(entries: Sequence[Entry]) -> str:
     rows = [
         [
             entry.dataset, entry.row, entry.noise, entry.level, entry.metric,
-            draw.seed, draw.value, draw.experiment.key,
+            draw.seed, draw.value, draw.spec.key,
         ]
         for entry in entries
         for draw in entry.draws

@@ -8,7 +8,7 @@ in per cent. The best mean of a column and its ties are bold.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.statistics import SHARES, Entry, footnotes, table_entries
 from brgcl.data import DATASETS
@@ -57,19 +57,21 @@ class Sheet:
     notes: Sequence[str] = ()
 
 
-def sheets(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Sheet]:
+def sheets(
+    suite: Experiment, records: Mapping[str, Record], part: Selection = WHOLE
+) -> list[Sheet]:
     """Make one table for each graph; arguments as those of `table_entries`."""
     entries = table_entries(suite, records, part)
-    used = {record.experiment.dataset for record in records.values()}
+    used = {record.spec.dataset for record in records.values()}
     found = []
     for dataset in dict.fromkeys(entry.dataset for entry in entries):
         here = [entry for entry in entries if entry.dataset == dataset]
-        found.append(_sheet(suite, dataset, here, part.split, has_files=dataset in used))
+        found.append(_sheet(suite, dataset, here, part.scored_on, has_files=dataset in used))
     return found
 
 
 def _sheet(
-    suite: Suite, dataset: str, entries: Sequence[Entry], split: str, *, has_files: bool
+    suite: Experiment, dataset: str, entries: Sequence[Entry], split: str, *, has_files: bool
 ) -> Sheet:
     columns = list(dict.fromkeys((e.noise, e.level, e.metric) for e in entries))
     names = list(dict.fromkeys(entry.row for entry in entries))
@@ -164,7 +166,7 @@ def figure(value: float, metric: str, *, sign: bool = False) -> str:
     return f"{number:{'+' if sign else ''}.1f}"
 
 
-def statistics_sheet(suite: Suite) -> Sheet:
+def statistics_sheet(suite: Experiment) -> Sheet:
     """The sizes of the graphs as loaded, beside those in the paper."""
     rows = []
     for dataset in suite.datasets:

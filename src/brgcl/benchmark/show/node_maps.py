@@ -9,11 +9,11 @@ from typing import Any
 
 from torch import Tensor
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, runs
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.representations import Learned, cache_file
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.runner import Place, learn, library_versions, one_thread
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.runner import ResultsFolder, learn, library_versions, one_thread
 from brgcl.benchmark.schedule import Costs
 from brgcl.benchmark.show.style import PAGE, cell_name, look, new_figure
 from brgcl.errors import InputError
@@ -24,10 +24,10 @@ BAR = "confidence of a node, from the least (blue) to the most (red); draw and t
 
 
 def draw_maps(
-    suite: Suite,
-    place: Place,
+    suite: Experiment,
+    place: ResultsFolder,
     records: Mapping[str, Record],
-    part: Part = WHOLE,
+    part: Selection = WHOLE,
     *,
     say: Callable[[str], None] = lambda text: None,
 ) -> Any:
@@ -44,10 +44,10 @@ def draw_maps(
     """
     if find_spec("openTSNE") is None:
         raise InputError("maps need openTSNE; pip install 'brgcl[report]' brings it")
-    wanted = cells(suite, replace(part, seeds=1))
+    wanted = runs(suite, replace(part, seeds=1))
     if not wanted:
         raise InputError(f"'{suite.name}' has no such cells; choose others")
-    groups = Counter((cell.experiment.dataset, cell.row) for cell in wanted)
+    groups = Counter((cell.spec.dataset, cell.row) for cell in wanted)
     width = min(3, max(groups.values()))
     places: list[tuple[int, int]] = []
     for number in groups.values():
@@ -61,10 +61,10 @@ def draw_maps(
         height = lines * min(side + 0.1, 8.4 / lines) + 0.8
         figure, panels = new_figure(suite.title, side * width, height, places)
         for number, (cell, axes) in enumerate(zip(wanted, panels, strict=True), start=1):
-            say(f"map {number} of {len(wanted)}: {cell.experiment}")
-            learned, confidence = _learned(cell.experiment, place, costs, say)
+            say(f"map {number} of {len(wanted)}: {cell.spec}")
+            learned, confidence = _learned(cell.spec, place, costs, say)
             dots = _draw_map(axes, learned.representations, confidence)
-            graph = cell.experiment.dataset
+            graph = cell.spec.dataset
             name = f"{graph}, {cell.row}" if several else graph
             share = 100 * learned.facts["confident_share"]
             axes.set_title(f"{name}, {cell_name(cell.noise, cell.level)}: {share:.0f} % confident")
@@ -75,7 +75,7 @@ def draw_maps(
 
 
 def _learned(
-    experiment: Experiment, place: Place, costs: Costs, say: Callable[[str], None]
+    experiment: RunSpec, place: ResultsFolder, costs: Costs, say: Callable[[str], None]
 ) -> tuple[Learned, Tensor]:
     """Read a training, or do it and say so; returns it and its confidence."""
     training = experiment.training

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from brgcl.benchmark.experiment import Suite
+from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.show.layout import Line, Sheet, figure
 from brgcl.benchmark.show.style import PAGE, look, new_figure
 from brgcl.config import BRGCLConfig
@@ -44,7 +44,7 @@ def settings_of(search: Search) -> dict[str, float]:
     return {name: float(search["chosen"][name]) for name in ("xi", "gamma0")}
 
 
-def settings_sheet(suite: Suite, searches: Mapping[str, Search]) -> Sheet:
+def settings_sheet(suite: Experiment, searches: Mapping[str, Search]) -> Sheet:
     """Make the table: the preset of each graph, the paper's, how it was found, what it is worth."""
     rows = []
     for dataset in suite.datasets:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells, row_note
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, row_note, runs
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.schedule import Costs, plan
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
 from brgcl.evaluate.paired import Paired, paired_difference
 
@@ -26,7 +26,7 @@ class Draw:
 
     seed: int
     value: float | None
-    experiment: Experiment
+    spec: RunSpec
     record: Record | None
 
 
@@ -97,7 +97,9 @@ class Entry:
         return self.mean - self.published_mean
 
 
-def table_entries(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Entry]:
+def table_entries(
+    suite: Experiment, records: Mapping[str, Record], part: Selection = WHOLE
+) -> list[Entry]:
     """Work out every cell of a table.
 
     Args:
@@ -108,10 +110,10 @@ def table_entries(suite: Suite, records: Mapping[str, Record], part: Part = WHOL
     for row in part.rows or ():
         if row not in suite.rows:
             raise unknown_name("row of this experiment", row, suite.rows)
-    grid: dict[tuple[str, str, str, float], list[Experiment]] = {}
-    for cell in cells(suite, replace(part, rows=None)):
-        where = (cell.experiment.dataset, cell.row, cell.noise, cell.level)
-        grid.setdefault(where, []).append(cell.experiment)
+    grid: dict[tuple[str, str, str, float], list[RunSpec]] = {}
+    for cell in runs(suite, replace(part, rows=None)):
+        where = (cell.spec.dataset, cell.row, cell.noise, cell.level)
+        grid.setdefault(where, []).append(cell.spec)
     costs = Costs(records.values())
     found = [
         _entry(suite, where, experiments, metric, records, costs)
@@ -123,9 +125,9 @@ def table_entries(suite: Suite, records: Mapping[str, Record], part: Part = WHOL
 
 
 def _entry(
-    suite: Suite,
+    suite: Experiment,
     where: tuple[str, str, str, float],
-    experiments: Sequence[Experiment],
+    experiments: Sequence[RunSpec],
     metric: str,
     records: Mapping[str, Record],
     costs: Costs,
@@ -139,8 +141,8 @@ def _entry(
     run = [draw.record for draw in draws if draw.record is not None and not draw.record.error]
     part = next((p for p in ("labels", "attributes", "edges") if _touches(experiments[0], p)), None)
     published = suite.published_value(dataset, row, level, metric)
-    missing = plan([draw.experiment for draw in draws if draw.record is None], {})
-    seconds = [costs.of(job.experiments) for job in missing]
+    missing = schedule([draw.spec for draw in draws if draw.record is None], {})
+    seconds = [costs.of(job.specs) for job in missing]
     return Entry(
         dataset,
         row,
@@ -155,11 +157,11 @@ def _entry(
     )
 
 
-def _touches(experiment: Experiment, part: str) -> bool:
-    return getattr(experiment.draw(), part) is not None
+def _touches(experiment: RunSpec, part: str) -> bool:
+    return getattr(experiment.noise_spec(), part) is not None
 
 
-def _compare(entries: Sequence[Entry], suite: Suite) -> list[Entry]:
+def _compare(entries: Sequence[Entry], suite: Experiment) -> list[Entry]:
     """Set beside each cell its difference to the reference row, and mark the best of a column."""
     columns: dict[tuple[str, str, float, str], list[int]] = {}
     for place, entry in enumerate(entries):
@@ -205,7 +207,7 @@ def _is_best(entry: Entry, best: Entry | None) -> bool:
     return gap is not None and gap.is_tie
 
 
-def footnotes(suite: Suite, dataset: str, rows: Sequence[str]) -> list[str]:
+def footnotes(suite: Experiment, dataset: str, rows: Sequence[str]) -> list[str]:
     """What a reader must know of the rows of a table on one graph."""
     noted = [(name, row_note(suite.rows[name], dataset)) for name in rows]
     return [f"{name}: {note}" for name, note in noted if note]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from brgcl.atomic_files import replacing
-from brgcl.benchmark.experiment import Suite
+from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.show.layout import METRICS
 from brgcl.benchmark.show.statistics import SHARES
 from brgcl.methods import METHODS
@@ -62,7 +62,7 @@ class Style:
         }
 
 
-def row_styles(suite: Suite) -> dict[str, Style]:
+def row_styles(suite: Experiment) -> dict[str, Style]:
     """Colour and marker of each row of a table.
 
     A row that bears the name of its method looks the same in all tables. The only row of a method
