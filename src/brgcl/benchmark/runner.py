@@ -6,14 +6,12 @@ and the records are read again once it is.
 """
 
 import dataclasses
-import platform
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +35,11 @@ from brgcl.data import available, load_dataset
 from brgcl.errors import InputError, unknown_name
 from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.evaluate.score import classify_one, cluster_one, fit_one
+from brgcl.machine import library_versions as library_versions
 from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
 
 BACKENDS = ("local", "ray", "dask")
-LIBRARIES = ("brgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
 
 Watcher = Callable[[Record], None]
 
@@ -327,12 +325,6 @@ def _describe(cell: RunSpec, **found: Any) -> Record:
     config = dataclasses.asdict(cell.config)
     config.pop("seed", None)
     return Record(cell, config=config, versions=library_versions(), **found)
-
-
-@lru_cache(maxsize=1)
-def library_versions() -> dict[str, str]:
-    """Versions of what computes a figure."""
-    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
 
 
 def forget_peak_memory() -> None:

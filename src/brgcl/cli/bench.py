@@ -83,10 +83,10 @@ def list_(json_: Json = False) -> None:
     """List the tables and figures that can be run."""
     from brgcl.benchmark.experiment import experiment_names, load_experiment, runs
 
-    suites = [load_experiment(name) for name in experiment_names()]
+    experiments = [load_experiment(name) for name in experiment_names()]
     listed = [
         {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
-        for s in suites
+        for s in experiments
     ]
     if json_:
         print_json({"experiments": listed})
@@ -189,19 +189,19 @@ def table(
 
     if format_ not in formats.FORMATS:
         raise unknown_name("format", format_, formats.FORMATS)
-    suite, part = load_experiment(name), selection.part()
-    if suite.kind != "grid":
+    experiment, part = load_experiment(name), selection.part()
+    if experiment.kind != "grid":
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
-        pages = [facts(suite, read_searches(ResultsFolder(records).searches))]
+        pages = [facts(experiment, read_searches(ResultsFolder(records).searches))]
     elif not records.exists():
         raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
     elif format_ in ("csv", "draws"):
         write = formats.to_csv if format_ == "csv" else formats.to_draws
-        sys.stdout.write(write(table_entries(suite, read_records(records), part)))
+        sys.stdout.write(write(table_entries(experiment, read_records(records), part)))
         return
     else:
-        pages = sheets(suite, read_records(records), part)
+        pages = sheets(experiment, read_records(records), part)
     form = {
         "text": formats.to_text,
         "md": formats.to_markdown,
@@ -229,15 +229,15 @@ def plot_(
     from brgcl.benchmark.runner import ResultsFolder
     from brgcl.benchmark.show.figures import plot_suite
 
-    suite = load_experiment(name)
-    file = Path(f"{suite.name}.svg") if out is None else out
+    experiment = load_experiment(name)
+    file = Path(f"{experiment.name}.svg") if out is None else out
     figure = plot_suite(
-        suite, read_records(records), file, ResultsFolder(records, root), selection.part(), name=name,
-        say=say,
+        experiment, read_records(records), file, ResultsFolder(records, root), selection.part(),
+        name=name, say=say,
     )  # fmt: skip
     if json_:
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
-        print_json({"experiment": suite.name, "file": str(file), "panels": panels})
+        print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
     else:
         print_line(f"Written to {file}")
 
@@ -257,10 +257,10 @@ def draws(
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.export import write_draws
 
-    suite = load_experiment(name)
+    experiment = load_experiment(name)
     part = selection.part(seeds)
-    number = write_draws(suite, out, part, root=root, overwrite=overwrite, say=say)
+    number = write_draws(experiment, out, part, root=root, overwrite=overwrite, say=say)
     if json_:
-        print_json({"experiment": suite.name, "draws": number, "folder": str(out)})
+        print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})
     else:
         print_line(f"{number:,} draws written to {out}; its README.txt says how to read them")

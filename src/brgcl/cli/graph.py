@@ -46,13 +46,13 @@ def embed(
     import pandas as pd
 
     from brgcl.evaluate.protocol import draw_noisy_graph
-    from brgcl.methods import METHODS
+    from brgcl.methods import find_method
     from brgcl.noise.graph import generator_for
     from brgcl.tasks.checks import check_labels, class_name
 
     with output.claim() as folder:
         assert folder is not None
-        config, entry = method.config(graph.graph), METHODS[method.method]
+        config, entry = method.config(graph.graph), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
         data = opener(graph, folder, method, noise, config, seed=seed)(seed)
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
