@@ -75,10 +75,10 @@ def test_a_budget_that_is_over_begins_nothing(bench, monkeypatch):
 
 
 def test_validation_scores_are_apart_from_test_scores(bench):
-    bench("run", "grid.toml", "--split", "validation", "--json")
+    bench("run", "grid.toml", "--scored-on", "validation", "--json")
     rows = csv.DictReader(io.StringIO(bench("table", "grid.toml", "--format", "csv")))
     assert {row["n"] for row in rows} == {"0"}
-    scored = bench("table", "grid.toml", "--format", "csv", "--split", "validation")
+    scored = bench("table", "grid.toml", "--format", "csv", "--scored-on", "validation")
     assert {row["n"] for row in csv.DictReader(io.StringIO(scored))} == {"2"}
 
 
@@ -93,7 +93,7 @@ def test_list_names_all(bench):
         (("run", "symetric"), "did you mean 'symmetric'"),
         (("run", "grid.toml", "--levels", "a"), "are not levels"),
         (("run", "grid.toml", "--budget", "soon"), "is not a time"),
-        (("run", "grid.toml", "--split", "train"), "split"),
+        (("run", "grid.toml", "--scored-on", "train"), "unknown scored_on 'train'"),
         (("run", "grid.toml", "--backend", "spark"), "backend"),
         (("run", "edge", "instance", "--datasets", "demo"), "such cells"),
         (("table", "grid.toml", "--format", "xls"), "format"),

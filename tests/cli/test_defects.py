@@ -310,3 +310,18 @@ def test_a_resumed_training_says_so(run, own, tmp_path):
     )
     assert code == 0, err
     assert f"Resuming from {tmp_path / 'training'}." in err
+
+
+def test_columns_are_named_by_options(run, tmp_path):
+    """Defect 38: advice named keywords for which the command line had no options."""
+    (tmp_path / "e.csv").write_text("a,b,c\nx,n1,n2\nx,n2,n3\nx,n3,n1\n")
+    code, _, err = run("cluster", "--edges", tmp_path / "e.csv", "--header", *QUICK, "-k", 1)
+    assert code == 2
+    assert "--source" in err
+    assert "source=" not in err
+    columns = ["--source", "b", "--target", "c"]
+    code, _, err = run("cluster", "--edges", tmp_path / "e.csv", *columns, *QUICK, "-k", 1)
+    assert code == 0, err
+    code, _, err = run("cluster", "demo", *columns)
+    assert code == 2
+    assert "columns are named in files, not in the data set 'demo'" in err

@@ -44,7 +44,7 @@ class GraphSelection:
     ] = None
 
     methods: ClassVar[str | None] = None
-    split: ClassVar[str] = "test"
+    scored_on: ClassVar[str] = "test"
 
     def part(self, num_draws: int | None = None) -> "Selection":
         """Read the options."""
@@ -55,7 +55,7 @@ class GraphSelection:
             parse_names(self.methods),
             parse_levels(self.levels),
             num_draws,
-            self.split,
+            self.scored_on,
         )
 
 
@@ -72,8 +72,11 @@ class RowSelection(GraphSelection):
 class ScoreSelection(RowSelection):
     """A part of a table, and which scores."""
 
-    split: Annotated[  # type: ignore[misc]
-        str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
+    scored_on: Annotated[  # type: ignore[misc]
+        str,
+        typer.Option(
+            "--scored-on", "--split", help="Nodes: test, or validation to choose something."
+        ),
     ] = "test"
 
 

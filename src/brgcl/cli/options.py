@@ -282,7 +282,8 @@ def spelled_as_options() -> Iterator[None]:
         yield
     except InputError as error:
         text = str(error).replace("header=True", "--header").replace("header=False", "--no-header")
-        text = re.sub(r"\b(source|target|weight|id|label)=", r"--\1 ", text)
+        names = r"\b(source|target|weight|id|label)="
+        text = re.sub(names, r"--\1", re.sub(names + r"(?=[\w'\"])", r"--\1 ", text))
         raise InputError(text) from error
 
 
