@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
-from brgcl.benchmark.method_page import put_measured
-from brgcl.benchmark.page import put_summary, results_page
 from brgcl.benchmark.records import read_records
-from brgcl.benchmark.show.settings_table import read_searches, settings_of
 from brgcl.config import PRESETS
 from brgcl.evaluate.protocol import SPLITS
+from brgcl.tune.figure import read_searches, settings_of
+from methods_page import put_measured
+from results_page import put_summary, results_page
 
 ROOT = Path(__file__).parent.parent
 RECORDS = read_records(ROOT / "results" / "records.jsonl")

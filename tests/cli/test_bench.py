@@ -88,13 +88,6 @@ def test_list_names_all(bench):
     assert [entry["name"] for entry in listed] == suite_names()
 
 
-def test_page_and_summary(bench, tmp_path):
-    (tmp_path / "README.md").write_text("a\n<!-- results -->\n<!-- end of results -->\nb\n")
-    bench("page", "--out", "docs/results.md", "--readme", "README.md")
-    assert (tmp_path / "docs" / "results.md").read_text().startswith("# Results")
-    assert "| Graph |" in (tmp_path / "README.md").read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -106,7 +99,6 @@ def test_page_and_summary(bench, tmp_path):
         (("run", "edge", "instance", "--datasets", "demo"), "such cells"),
         (("table", "grid.toml", "--format", "xls"), "format"),
         (("table", "grid.toml", "--records", "no.jsonl"), "no records in 'no.jsonl' yet"),
-        (("page", "--readme", "no.md"), "no file 'no.md'"),
         (("table", "hyperparameters", "--format", "csv"), "no draws"),
     ],
 )

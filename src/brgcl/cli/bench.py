@@ -1,4 +1,4 @@
-"""The bench commands: run experiments, show their tables and figures, time an epoch."""
+"""The bench commands: run experiments, show their tables and figures."""
 
 import time
 from pathlib import Path
@@ -6,15 +6,12 @@ from typing import Annotated
 
 import typer
 
-from brgcl.atomic_files import write_text
 from brgcl.benchmark.experiment import Part, cells, cells_of, load_suite, suite_names
 from brgcl.benchmark.export import write_draws
-from brgcl.benchmark.method_page import put_measured
-from brgcl.benchmark.page import facts, put_summary, results_page
-from brgcl.benchmark.records import read_records
+from brgcl.benchmark.records import Record, read_records
 from brgcl.benchmark.runner import BACKENDS, Place, run
 from brgcl.benchmark.schedule import plan
-from brgcl.benchmark.show.figures import draw_all, plot_suite
+from brgcl.benchmark.show.figures import plot_experiment
 from brgcl.benchmark.show.formats import (
     FORMATS,
     to_csv,
@@ -24,23 +21,16 @@ from brgcl.benchmark.show.formats import (
     to_markdown,
     to_text,
 )
-from brgcl.benchmark.show.layout import sheets
-from brgcl.benchmark.show.settings_table import read_searches
-from brgcl.benchmark.show.statistics import table_entries
-from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
-from brgcl.benchmark.speed_page import (
-    COLUMNS,
-    NOTE,
-    check_picture,
-    detail_lines,
-    plot,
-    slopes,
-    table_rows,
-)
+from brgcl.benchmark.show.layout import facts_layout, layouts
+from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
+from brgcl.benchmark.show.statistics import table_cells
+from brgcl.benchmark.trainings import read_or_train
 from brgcl.cli import options
 from brgcl.cli.bench_progress import watching
 from brgcl.cli.console import print_json, say, show_table, stdout
 from brgcl.errors import InputError, unknown_name
+from brgcl.pictures import check_picture, save_picture
+from brgcl.tune.figure import plot_searches, read_searches
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
@@ -161,6 +151,13 @@ def run_(
         show_table("", ["figure", "value"], [[key, str(value)] for key, value in found.items()])
 
 
+def _existing_records(file: Path, name: str) -> dict[str, Record]:
+    """Read records that must be there, since a table is made of them."""
+    if not file.is_file():
+        raise InputError(f"no records in '{file}' yet; brgcl bench run {name} makes them")
+    return read_records(file)
+
+
 @bench.command()
 def table(
     name: SuiteName,
@@ -176,58 +173,21 @@ def table(
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
     if format_ not in FORMATS:
         raise unknown_name("format", format_, FORMATS)
-    suite, found = load_suite(name), read_records(records)
+    suite = load_suite(name)
     if suite.kind != "grid":
-        pages = [facts(suite, read_searches(Place(records).searches))]
+        pages = [facts_layout(suite, read_searches(Place(records).searches))]
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
     else:
-        if not records.exists():
-            raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
+        found = _existing_records(records, name)
         part = _part(datasets, methods, levels, split=split)
         if format_ in ("csv", "draws"):
             write = to_csv if format_ == "csv" else to_draws
-            stdout.file.write(write(table_entries(suite, found, part)))
+            stdout.file.write(write(table_cells(suite, found, part)))
             return
-        pages = sheets(suite, found, part)
+        pages = layouts(suite, found, part)
     form = {"text": to_text, "md": to_markdown, "latex": to_latex, "html": to_html}[format_]
     stdout.file.write("\n".join(form(page) for page in pages))
-
-
-@bench.command()
-def page(
-    records: RecordsFile = RECORDS,
-    conclusions: Annotated[Path, typer.Option(help="Text for the beginning of the page.")] = Path(
-        "results/conclusions.md"
-    ),
-    out: Annotated[Path, typer.Option(help="Page to write; pictures are in img/results.")] = Path(
-        "docs/results.md"
-    ),
-    readme: Annotated[
-        Path | None, typer.Option(help="A page that a summary is put into, between its marks.")
-    ] = None,
-    methods: Annotated[
-        Path | None, typer.Option(help="A page that what was measured of each method is put into.")
-    ] = None,
-    pictures: Annotated[bool, typer.Option(help="Draw the pictures anew, except maps.")] = False,
-) -> None:
-    """Write all tables as one page in Markdown, and parts of them into other pages."""
-    text = conclusions.read_text(encoding="utf-8") if conclusions.exists() else ""
-    found = read_records(records)
-    folder = out.parent / "img" / "results"
-    if pictures:
-        draw_all(found, folder, Place(records))
-    drawn = {
-        file.stem: file.relative_to(out.parent).as_posix() for file in sorted(folder.glob("*.svg"))
-    }
-    written = {out: results_page(found, read_searches(Place(records).searches), text, drawn)}
-    if readme is not None:
-        written[readme] = put_summary(read_page(readme), found)
-    if methods is not None:
-        written[methods] = put_measured(read_page(methods), found)
-    for file, content in written.items():
-        write_text(file, content)
-        say(f"Written: {file}")
 
 
 @bench.command(name="plot")
@@ -243,18 +203,21 @@ def plot_(
     root: options.Root = None,
     json_: options.Json = False,
 ) -> None:
-    """Draw a table: curves over noise levels, dots where there is one level, maps of nodes."""
+    """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
     suite = load_suite(name)
     file = Path(f"{suite.name}.svg") if out is None else out
-    figure = plot_suite(
-        suite,
-        read_records(records),
-        file,
-        Place(records, root),
-        _part(datasets, methods, levels),
-        name=name,
-        say=say,
-    )
+    check_picture(file)
+    place, part = Place(records, root), _part(datasets, methods, levels)
+    if suite.kind == "hyperparameters":
+        figure = plot_searches(read_searches(place.searches, part.datasets))
+    elif is_map(suite):
+        runs = mapped_runs(suite, part)
+        found = read_records(records)
+        trained = read_or_train([run.experiment for run in runs], place, found, say)
+        figure = plot_maps(suite, runs, trained)
+    else:
+        figure = plot_experiment(suite, _existing_records(records, name), part)
+    save_picture(figure, file)
     if json_:
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
         print_json({"experiment": suite.name, "file": str(file), "panels": panels})
@@ -293,62 +256,3 @@ def draws(
             highlight=False,
             soft_wrap=True,
         )
-
-
-def read_page(path: Path) -> str:
-    """Read a page that something is put into."""
-    if not path.is_file():
-        raise InputError(f"there is no file '{path}'")
-    return path.read_text(encoding="utf-8")
-
-
-@bench.command()
-def speed(
-    cases: Annotated[
-        str | None, typer.Option(help="Some cases only, by name, separated by commas.")
-    ] = None,
-    mode: Annotated[str | None, typer.Option(help="exact or sampled; default: both.")] = None,
-    objective: Annotated[str, typer.Option(help="exp or abs.")] = "exp",
-    repeats: Annotated[int, typer.Option(min=1, help="Epochs and calls to take medians of.")] = 5,
-    picture: Annotated[
-        Path | None, typer.Option("--plot", help="Draw time and memory: .svg, .png or .pdf.")
-    ] = None,
-    json_: options.Json = False,
-) -> None:
-    """Time an epoch against its bare kernels, GRACE and dense similarities."""
-    chosen = cases.split(",") if cases else None
-    for name in chosen or []:
-        check_case(name)
-    if objective not in ("exp", "abs"):
-        raise unknown_name("objective", objective, ("exp", "abs"))
-    if mode not in (None, "exact", "sampled"):
-        raise unknown_name("mode", mode, ("exact", "sampled"))
-    if picture is not None:
-        check_picture(picture)
-    wanted = [
-        (name, kind)
-        for name, kind in cases_here()
-        if (chosen is None or name in chosen) and mode in (None, kind)
-    ]
-    if not wanted:
-        raise InputError(
-            "none of these cases can be run here; brgcl datasets shows what is on disk"
-        )
-    found = []
-    for number, (name, kind) in enumerate(wanted, start=1):
-        say(f"{number} of {len(wanted)}: {name}, {kind}, {objective}")
-        found.append(measure(name, kind, objective, repeats=repeats))
-    empty_mb = empty_memory()
-    slope_of = slopes(found, empty_mb)
-    if picture is not None:
-        plot(found, empty_mb, picture)
-    if json_:
-        print_json({"cases": found, "slopes": slope_of, "empty_mb": empty_mb, "machine": machine()})
-        return
-    show_table(f"Speed, {objective}", COLUMNS, table_rows(found))
-    stdout.print(NOTE, highlight=False)
-    for part, slope in slope_of.items():
-        if slope is not None:
-            stdout.print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
-    for line in (line for case in found for line in detail_lines(case)):
-        stdout.print(line, highlight=False)

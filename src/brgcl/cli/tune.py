@@ -6,16 +6,15 @@ from typing import Annotated
 import typer
 
 from brgcl.atomic_files import claim_file, write_text
-from brgcl.benchmark.show.settings_table import draw_searches
-from brgcl.benchmark.show.style import save_picture
-from brgcl.benchmark.speed_page import check_picture
 from brgcl.cli import options
 from brgcl.cli.console import print_json, show_table, stdout
 from brgcl.cli.options import open_graph, parse_duration, parse_noises, parse_trials, resolve_config
+from brgcl.cli.tune_text import COLUMNS, lines, preset_text, table_rows
 from brgcl.evaluate.protocol import Trial, draw_trial
+from brgcl.pictures import check_picture, save_picture
 from brgcl.progress import progress_bar
 from brgcl.tune.compare import NOT_COMPARED, tune_and_compare
-from brgcl.tune.page import COLUMNS, lines, preset_text, summary, table_rows
+from brgcl.tune.figure import plot_searches
 
 
 def tune(
@@ -97,11 +96,11 @@ def tune(
         base = resolve_config("brgcl", "default", None, None, graph)
         write_text(out, preset_text(tuning, base, [f"brgcl tune, {name}.", *said]))
     if picture is not None:
-        save_picture(draw_searches({name: summary(tuning)}), picture)
+        save_picture(plot_searches({name: tuning.to_dict()}), picture)
     if json_:
         given = {"labels": label_noise, "attributes": attribute_noise, "edges": edge_noise}
         found = {"dataset": name, "seed": seed, "noise": given, "noise_realised": realised}
-        found |= summary(tuning)
+        found |= tuning.to_dict()
         print_json(found | {"comparison": None if comparison is None else comparison.to_dict()})
         return
     show_table(f"Settings of {name}", COLUMNS, table_rows(tuning))

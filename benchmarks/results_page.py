@@ -2,16 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+
+import pandas as pd
 
 from brgcl.benchmark.experiment import Part, Suite, cells, load_suite
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.formats import to_markdown
-from brgcl.benchmark.show.layout import LEGEND, Sheet, cell_lines, figure, sheets, statistics_sheet
-from brgcl.benchmark.show.settings_table import Search, settings_sheet
-from brgcl.benchmark.show.statistics import Entry, table_entries
+from brgcl.benchmark.show.layout import (
+    LEGEND,
+    Search,
+    cell_lines,
+    facts_layout,
+    format_interval,
+    format_value,
+    layouts,
+)
+from brgcl.benchmark.show.statistics import Cell, table_cells
+from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 from brgcl.evaluate.paired import paired_difference
+from brgcl.methods import METHODS
 
 ORDER = (
     "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
@@ -22,8 +32,10 @@ ORDER = (
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 HEAD = """# Results
 
-This page is made from [records.jsonl](../results/records.jsonl) by `make results`; no figure in it
-is typed by hand. A cell that was not run says so, with the hours of one core that it would take.
+The tables and pictures of this page are made from [records.jsonl](../results/records.jsonl) by
+`make results`. The conclusions ([conclusions.md](../results/conclusions.md)) and the notes below
+tables are written by hand.
+A cell that was not run says so, with the hours of one core that it would take.
 The same draws of noise, splits and seeds serve every method. Trainings have one thread each.
 """
 
@@ -43,13 +55,7 @@ def results_page(
         pictures: Picture of an experiment, as an address relative to the page.
     """
     suites = [load_suite(name) for name in ORDER]
-    parts = [
-        HEAD,
-        LEGEND,
-        conclusions.strip(),
-        _compared(suites, records),
-        _filled(suites, records),
-    ]
+    parts = [HEAD, LEGEND, conclusions, _compared(suites, records), _filled(suites, records)]
     for suite in suites:
         parts.append(_section(suite, records, searches, pictures.get(suite.name)))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
@@ -69,38 +75,43 @@ def summary(records: Mapping[str, Record]) -> str:
         (load_suite("symmetric"), "symmetric", 0.4),
         (load_suite("asymmetric"), "pair", 0.4),
     ):
-        entries = [
-            entry
-            for entry in table_entries(suite, records, Part(levels=[level]))
-            if entry.noise == noise and entry.mean is not None
+        measured = [
+            cell
+            for cell in table_cells(suite, records, Part(levels=[level]))
+            if cell.noise == noise and cell.mean is not None
         ]
-        for dataset in dict.fromkeys(entry.dataset for entry in entries):
-            here = {entry.row: entry for entry in entries if entry.dataset == dataset}
+        where = "none" if noise == "none" else f"{noise}, {100 * level:g} %"
+        for dataset in dict.fromkeys(cell.dataset for cell in measured):
+            here = {cell.row: cell for cell in measured if cell.dataset == dataset}
             if "gcn" in here and "brgcl" in here:
-                lines.append(f"| {dataset} | {_place(noise, level)} | {_summarized(here)} |")
+                lines.append(f"| {dataset} | {where} | {_summarized(suite, here)} |")
     return "\n".join(lines)
 
 
-def _place(noise: str, level: float) -> str:
-    return "none" if noise == "none" else f"{noise}, {100 * level:g} %"
-
-
-def _summarized(here: Mapping[str, Entry]) -> str:
+def _summarized(suite: Suite, here: Mapping[str, Cell]) -> str:
     gcn, ours = here["gcn"], here["brgcl"]
-    others = [entry for name, entry in here.items() if not name.startswith(("gcn", "brgcl"))]
-    gaps = {entry.row: entry.paired.mean for entry in others if entry.paired is not None}
-    best = max(gaps, key=lambda row: gaps[row], default=None)
-    published = [
-        "none" if entry.published_mean is None else figure(entry.published_mean, entry.metric)
-        for entry in (gcn, ours)
-    ]
-    cells = [cell_lines(gcn)[0].text, cell_lines(ours)[0].text]
+    leads = {
+        row: cell.paired.mean
+        for row, cell in here.items()
+        if cell.paired is not None and row != "gcn" and not is_ours(suite, row)
+    }
+    best = max(leads, key=lambda row: leads[row], default=None)
+    texts = [cell_lines(gcn)[0].text, cell_lines(ours)[0].text]
     if best is None:
-        cells.append("not run")
+        texts.append("not run")
     else:
-        gap = figure(gaps[best], ours.metric, sign=True)
-        cells.append(f"{cell_lines(here[best])[0].text}, {best}, Δ {gap}")
-    return " | ".join([*cells, " / ".join(published)])
+        lead = format_value(leads[best], ours.metric, sign=True)
+        texts.append(f"{cell_lines(here[best])[0].text}, {best}, Δ {lead}")
+    published = [
+        "none" if cell.published_mean is None else format_value(cell.published_mean, cell.metric)
+        for cell in (gcn, ours)
+    ]
+    return " | ".join([*texts, " / ".join(published)])
+
+
+def is_ours(suite: Suite, row: str) -> bool:
+    """Whether a row is BRGCL or a variant of it, which is no rival."""
+    return issubclass(METHODS[suite.rows[row].method].Config, BRGCLConfig)
 
 
 def put_summary(text: str, records: Mapping[str, Record]) -> str:
@@ -116,13 +127,6 @@ def put_summary(text: str, records: Mapping[str, Record]) -> str:
     return f"{before}{BEGIN}\n\n{summary(records)}\n\n{END}{after}"
 
 
-def facts(suite: Suite, searches: Mapping[str, Search]) -> Sheet:
-    """The table of an experiment for which no cell is run: sizes of graphs, settings."""
-    if suite.kind == "statistics":
-        return statistics_sheet(suite)
-    return settings_sheet(suite, searches)
-
-
 def _section(
     suite: Suite,
     records: Mapping[str, Record],
@@ -134,17 +138,17 @@ def _section(
         lines.append(f"![{suite.title}]({picture})")
     if suite.kind != "grid":
         return "\n\n".join(
-            [*lines, to_markdown(facts(suite, searches)), _commands(suite.name, None)]
+            [*lines, to_markdown(facts_layout(suite, searches)), _commands(suite.name, None)]
         )
     if suite.reference != "brgcl":
         lines.append(f"Δ is the difference to {suite.reference}.")
     lines += [f"- {note}" for note in suite.notes]
     used = {record.experiment.dataset for record in records.values()}
     for dataset in suite.datasets:
-        (sheet,) = sheets(suite, records, Part(datasets=[dataset]))
-        lines.append(f"### {sheet.title}")
+        (layout,) = layouts(suite, records, Part(datasets=[dataset]))
+        lines.append(f"### {layout.title}")
         if dataset in used:
-            table = to_markdown(replace(sheet, caption=()))  # said once, above
+            table = to_markdown(replace(layout, caption=()))  # said once, above
             lines += [table, _commands(suite.name, dataset)]
         else:
             fill = f"brgcl bench run {suite.name} --datasets {dataset}"
@@ -202,11 +206,18 @@ def _graphs(suites: Sequence[Suite]) -> list[str]:
 
 def _compared(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
     """BRGCL against each other row under label noise, over all cells that both have."""
-    entries: list[Entry] = []
-    for suite in suites:
-        if suite.name in ("symmetric", "asymmetric"):
-            entries += [e for e in table_entries(suite, records) if 0 < e.level <= 0.4 and e.n]
-    if not entries:
+    values = pd.DataFrame(
+        [
+            (cell.dataset, cell.row, cell.noise, cell.level, seed, value)
+            for suite in suites
+            if suite.name in ("symmetric", "asymmetric")
+            for cell in table_cells(suite, records)
+            if 0 < cell.level <= 0.4
+            for seed, value in cell.values.items()
+        ],
+        columns=["dataset", "row", "noise", "level", "seed", "value"],
+    )
+    if values.empty:
         return ""
     lines = [
         "## BRGCL against the others under label noise",
@@ -215,37 +226,27 @@ def _compared(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
         "in points, with the 95 % interval over draws (mean over the levels of a draw).",
         "",
     ]
-    key = lambda entry: entry.dataset  # noqa: E731
-    for dataset, group in groupby(sorted(entries, key=key), key=key):
-        lines += _compared_on(dataset, list(group))
+    for dataset, here in values.groupby("dataset"):
+        rows = _compared_on(here)
+        if rows:
+            head = ["| Other | BRGCL minus it | Draws | Levels |", "|---|---|---|---|"]
+            lines += [f"**{dataset}**", "", *head, *rows, ""]
     return "\n".join(lines)
 
 
-def _compared_on(dataset: str, entries: Sequence[Entry]) -> list[str]:
-    by_row: dict[str, dict[tuple[str, float], dict[int, float]]] = {}
-    for entry in entries:
-        by_row.setdefault(entry.row, {})[entry.noise, entry.level] = entry.values
-    ours = by_row.pop("brgcl", {})
-    lines = [
-        f"**{dataset}**",
-        "",
-        "| Other | BRGCL minus it | Draws | Levels |",
-        "|---|---|---|---|",
-    ]
-    for row, theirs in by_row.items():
-        common = sorted(set(ours) & set(theirs))
-        seeds = set.intersection(*(set(ours[c]) & set(theirs[c]) for c in common)) if common else ()
-        if not seeds:
+def _compared_on(values: pd.DataFrame) -> list[str]:
+    """A line for each other row on one graph."""
+    table = values.pivot_table(index="seed", columns=["row", "noise", "level"], values="value")
+    lines = []
+    for row in values["row"].unique():
+        if row == "brgcl" or "brgcl" not in table:
             continue
-        gap = paired_difference(
-            {seed: sum(ours[c][seed] for c in common) / len(common) for seed in seeds},
-            {seed: sum(theirs[c][seed] for c in common) / len(common) for seed in seeds},
-        )
-        if gap is None:
-            continue
-        text = figure(gap.mean, "accuracy", sign=True)
-        if gap.low is not None and gap.high is not None:
-            low, high = (figure(end, "accuracy", sign=True) for end in (gap.low, gap.high))
-            text += f" [{low}, {high}]"
-        lines.append(f"| {row} | {text} | {gap.n} | {len(common)} |")
-    return [*lines, ""] if len(lines) > 4 else []
+        levels = table["brgcl"].columns.intersection(table[row].columns)
+        both = [table[name][levels] for name in ("brgcl", row)]
+        complete = pd.concat(both, axis=1).dropna().index
+        ours, theirs = (each.loc[complete].mean(axis=1).to_dict() for each in both)
+        gap = paired_difference(ours, theirs)
+        if gap is not None and len(levels):
+            text = format_interval(gap, "accuracy")
+            lines.append(f"| {row} | {text} | {gap.n} | {len(levels)} |")
+    return lines
