@@ -18,10 +18,11 @@ from brgcl import BRGCLConfig, NodeClassifier
 from brgcl.cli.main import app
 from brgcl.cli.options import parse_noises, resolve_config
 from brgcl.config import PAPER_TABLE
-from brgcl.evaluate.protocol import PROTOCOLS, Noise, draw_trial
+from brgcl.evaluate.protocol import PROTOCOLS, draw_noisy_graph
 from brgcl.method.train import num_negatives
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
+from brgcl.noise.graph import Noise
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -193,7 +194,7 @@ def test_benchmark_lists_protocols_and_kinds_of_noise():
 
 def trial(data, protocol="clean-val", level=0.3, kind="symmetric", **noise):
     noise = Noise(labels=NoiseSpec(kind, level), **noise)
-    return draw_trial(data, noise=noise, protocol=protocol, seed=3)
+    return draw_noisy_graph(data, noise=noise, protocol=protocol, seed=3)
 
 
 @pytest.mark.parametrize("kind", LABEL_NOISE)

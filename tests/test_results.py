@@ -5,7 +5,7 @@ from pathlib import Path
 from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
 from brgcl.benchmark.records import read_records
 from brgcl.config import PRESETS
-from brgcl.evaluate.protocol import SPLITS
+from brgcl.evaluate.names import SCORED_ON
 from brgcl.tune.figure import read_searches, settings_of
 from methods_page import put_measured
 from results_page import put_summary, results_page
@@ -49,7 +49,7 @@ def test_every_record_belongs_to_a_table():
     wanted = {
         cell.experiment.key
         for name in suite_names()
-        for split in SPLITS
+        for split in SCORED_ON
         for cell in cells(load_suite(name), Part(split=split))
     }
     assert [str(RECORDS[key].experiment) for key in RECORDS if key not in wanted] == []

@@ -20,8 +20,8 @@ from brgcl.errors import DataNotFound as DataNotFound
 from brgcl.errors import InputError as InputError
 from brgcl.errors import NotFitted as NotFitted
 from brgcl.model import BRGCL as BRGCL
-from brgcl.tasks import NodeClassifier as NodeClassifier
-from brgcl.tasks import cluster as cluster
-from brgcl.tasks import find_label_errors as find_label_errors
+from brgcl.tasks.classify import NodeClassifier as NodeClassifier
+from brgcl.tasks.cluster import cluster as cluster
+from brgcl.tasks.label_errors import find_label_errors as find_label_errors
 
 __version__ = "0.1.0"

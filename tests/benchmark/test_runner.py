@@ -18,8 +18,8 @@ from brgcl.benchmark.schedule import Job, plan
 from brgcl.contract import Fitted
 from brgcl.data import make_graph
 from brgcl.errors import DataNotFound, InputError
-from brgcl.evaluate.protocol import draw_trial
-from brgcl.evaluate.score import classify_trial
+from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluate.score import classify_one, fit_one
 from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
 
@@ -87,10 +87,10 @@ def test_a_record_says_what_the_library_gives(place):
     wanted = cell("gcn", 1, noise="symmetric", level=0.4)
     run([wanted], place)
     record = read_records(place.records)[wanted.key]
-    trial = draw_trial(small("demo"), noise=wanted.draw(), seed=1)
-    outcome = classify_trial(trial, "gcn", wanted.config, seed=1)
+    noisy = draw_noisy_graph(small("demo"), noise=wanted.draw(), seed=1)
+    outcome = classify_one(noisy, fit_one(noisy, "gcn", wanted.config, 1))
     assert record.metrics == {"accuracy": outcome.accuracy, "macro_f1": outcome.macro_f1}
-    assert record.realised["labels"] == trial.label_noise
+    assert record.realised["labels"] == noisy.label_noise
     assert record.config["epochs"] == 3
     assert record.threads == 1
     assert record.versions["torch"] == torch.__version__
@@ -101,9 +101,9 @@ def test_a_record_says_what_the_library_gives(place):
 def test_a_representation_gives_the_same_with_and_without_the_cache(place):
     wanted = cell(noise="symmetric", level=0.2, rule="mlp", soft_labels="softmax")
     run([wanted], place)
-    trial = draw_trial(small("demo"), noise=wanted.draw(), seed=0)
+    noisy = draw_noisy_graph(small("demo"), noise=wanted.draw(), seed=0)
     classifier = NodeClassifier("mlp", soft_labels="softmax", seed=0)
-    outcome = classify_trial(trial, "brgcl", wanted.config, classifier, 0)
+    outcome = classify_one(noisy, fit_one(noisy, "brgcl", wanted.config, 0), classifier)
     assert read_records(place.records)[wanted.key].metrics["accuracy"] == outcome.accuracy
 
 
@@ -111,13 +111,13 @@ def test_a_representation_gives_the_same_with_and_without_the_cache(place):
 def trainings(monkeypatch):
     """Counts trainings."""
     counted = []
-    fit = runner.fit_method
+    fit = runner.fit_one
 
-    def counting(trial, method, config, seed, **more):
+    def counting(noisy, method, config, seed, **more):
         counted.append((method, seed))
-        return fit(trial, method, config, seed, **more)
+        return fit(noisy, method, config, seed, **more)
 
-    monkeypatch.setattr(runner, "fit_method", counting)
+    monkeypatch.setattr(runner, "fit_one", counting)
     return counted
 
 
@@ -167,14 +167,14 @@ def test_other_versions_have_another_file(place, monkeypatch):
 
 
 def test_a_failing_cell_is_recorded_and_the_rest_goes_on(place, monkeypatch):
-    fit = runner.fit_method
+    fit = runner.fit_one
 
-    def broken(trial, method, config, seed, **more):
+    def broken(noisy, method, config, seed, **more):
         if method == "gcn":
             raise RuntimeError("out of luck")
-        return fit(trial, method, config, seed, **more)
+        return fit(noisy, method, config, seed, **more)
 
-    monkeypatch.setattr(runner, "fit_method", broken)
+    monkeypatch.setattr(runner, "fit_one", broken)
     wanted = [cell("gcn"), cell(), cell("gcn", noise="pair", level=0.2)]
     run(wanted, place)
     found = read_records(place.records)
@@ -182,7 +182,7 @@ def test_a_failing_cell_is_recorded_and_the_rest_goes_on(place, monkeypatch):
     assert "Traceback" in found[wanted[2].key].error
     assert found[wanted[1].key].error is None
     run(wanted, place, watch=lambda record: pytest.fail("was run again"))
-    monkeypatch.setattr(runner, "fit_method", fit)
+    monkeypatch.setattr(runner, "fit_one", fit)
     run(wanted, place, retry=True)
     assert all(record.error is None for record in read_records(place.records).values())
 
@@ -194,7 +194,7 @@ def test_a_training_that_fails_is_tried_once_for_all_its_cells(place, monkeypatc
         tried.append(arguments)
         raise RuntimeError("no training")
 
-    monkeypatch.setattr(runner, "fit_method", broken)
+    monkeypatch.setattr(runner, "fit_one", broken)
     wanted = [cell(noise="symmetric", level=level) for level in (0.0, 0.2, 0.4)]
     run(wanted, place)
     assert len(tried) == 1

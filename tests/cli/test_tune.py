@@ -9,7 +9,7 @@ import pytest
 from brgcl import BRGCLConfig, NodeClassifier
 from brgcl.cli import main as cli
 from brgcl.data import make_graph
-from brgcl.evaluate.score import classify_trial
+from brgcl.evaluate.score import classify_one
 from brgcl.tune import compare as benchmark
 
 pytest.importorskip("optuna")
@@ -27,11 +27,11 @@ def run(monkeypatch, capsys):
         data.name = name
         return data
 
-    def classify(trial, method, config, **arguments):
-        return classify_trial(trial, method, config, NodeClassifier("centroid"), **arguments)
+    def classify(trial, fitted, **arguments):
+        return classify_one(trial, fitted, NodeClassifier("centroid"), **arguments)
 
     monkeypatch.setattr("brgcl.cli.options.load_dataset", load)
-    monkeypatch.setattr(benchmark, "classify_trial", classify)
+    monkeypatch.setattr(benchmark, "classify_one", classify)
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["brgcl", "tune", *map(str, arguments)])

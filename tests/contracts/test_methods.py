@@ -12,10 +12,11 @@ from torch_geometric.data import Data
 
 from brgcl.data import check_graph, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Noise, draw_trial
-from brgcl.evaluate.score import classify_trial, fit_method
+from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluate.score import classify_one, fit_one
 from brgcl.methods import METHODS
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.metrics import accuracy
 
@@ -73,20 +74,21 @@ NOISE = Noise(labels=NoiseSpec("symmetric", 0.2))
 
 
 def trial_of(data, protocol="clean-val"):
-    return draw_trial(data, noise=NOISE, protocol=protocol, seed=0)
+    return draw_noisy_graph(data, noise=NOISE, protocol=protocol, seed=0)
 
 
 def run(name, data, protocol="clean-val"):
-    return classify_trial(
-        trial_of(data, protocol), name, config_of(name), NodeClassifier(epochs=20)
-    )
+    trial = trial_of(data, protocol)
+    fitted = fit_one(trial, name, config_of(name), 0)
+    return fitted, classify_one(trial, fitted, NodeClassifier(epochs=20))
 
 
-def parts(outcome):
+def parts(run):
     """Every tensor that a method gives back."""
-    found = {"representations": outcome.fitted.representations}
-    if outcome.fitted.probabilities is not None:
-        found["probabilities"] = outcome.fitted.probabilities
+    fitted, outcome = run
+    found = {"representations": fitted.representations}
+    if fitted.probabilities is not None:
+        found["probabilities"] = fitted.probabilities
     return found | {"predictions": outcome.probabilities}
 
 
@@ -122,7 +124,7 @@ def test_the_entry_is_complete(name):
 @every_method
 def test_results_are_finite_and_of_the_right_shape(name):
     data = small_graph()
-    fitted = fit_method(trial_of(data), name, config_of(name), 0)
+    fitted = fit_one(trial_of(data), name, config_of(name), 0)
     assert fitted.representations.shape[0] == data.num_nodes
     assert fitted.representations.dtype == torch.float32
     assert bool(fitted.representations.isfinite().all())
@@ -137,7 +139,7 @@ def test_results_are_finite_and_of_the_right_shape(name):
 @every_method
 def test_progress_moves_forward_to_a_known_end(name):
     said = []
-    fit_method(trial_of(small_graph()), name, config_of(name), 0, lambda *s: said.append(s))
+    fit_one(trial_of(small_graph()), name, config_of(name), 0, lambda *s: said.append(s))
     done, total, words = zip(*said, strict=True)
     assert list(done) == sorted(done)
     assert len(set(total)) == 1
@@ -164,7 +166,7 @@ def test_no_label_at_all_changes_a_byte_of_a_representation(name):
     data = small_graph()
     random = torch.randint(0, 3, (100,), generator=torch.Generator().manual_seed(7))
     one, two = (
-        fit_method(trial_of(graph), name, config_of(name), 0).representations
+        fit_one(trial_of(graph), name, config_of(name), 0).representations
         for graph in (data, small_graph(y=random))
     )
     assert one.numpy().tobytes() == two.numpy().tobytes()
@@ -186,7 +188,7 @@ def test_a_method_without_labels_does_not_read_those_it_is_handed(name):
 def test_training_labels_do_reach_a_supervised_method(name):
     data = small_graph()
     other = small_graph(y=torch.where(data.train_mask, (data.y + 1) % 3, data.y))
-    one, two = (fit_method(trial_of(g), name, config_of(name), 0) for g in (data, other))
+    one, two = (fit_one(trial_of(g), name, config_of(name), 0) for g in (data, other))
     assert not torch.equal(one.representations, two.representations)
 
 
@@ -204,7 +206,7 @@ def test_the_global_generator_is_left_alone(name):
     trial = trial_of(small_graph())
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    fit_method(trial, name, config_of(name), 0)
+    fit_one(trial, name, config_of(name), 0)
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -214,7 +216,7 @@ def test_inputs_are_left_as_they_were(name):
     copies = {key: trial.graph[key].clone() for key in ("x", "edge_index")}
     labels = trial.labels.train.clone(), trial.labels.validation.clone()
     keys = sorted(trial.graph.keys())
-    fit_method(trial, name, config_of(name), 0)
+    fit_one(trial, name, config_of(name), 0)
     assert sorted(trial.graph.keys()) == keys
     assert all(torch.equal(trial.graph[key], copies[key]) for key in copies)
     assert torch.equal(trial.labels.train, labels[0])
@@ -251,8 +253,9 @@ def two_blocks(num_nodes=100) -> Data:
 @pytest.mark.parametrize("protocol", ["clean-val", "no-val"])
 def test_it_learns_two_blocks(name, protocol):
     data = two_blocks()
-    trial = draw_trial(data, noise=Noise(), protocol=protocol, seed=0)
-    outcome = classify_trial(trial, name, config_of(name), NodeClassifier(epochs=40))
+    trial = draw_noisy_graph(data, noise=Noise(), protocol=protocol, seed=0)
+    fitted = fit_one(trial, name, config_of(name), 0)
+    outcome = classify_one(trial, fitted, NodeClassifier(epochs=40))
     assert outcome.accuracy > (0.7 if name in BLIND else 0.9)
     predicted = outcome.probabilities.argmax(1)[data.test_mask]
     assert outcome.accuracy == accuracy(predicted, data.y[data.test_mask])
@@ -280,7 +283,7 @@ def test_sparse_and_dense_attributes_are_both_taken(name):
     dense = small_graph(x=sparse.x.to_dense())
     assert sparse.x.layout == torch.sparse_csr
     for graph in (sparse, dense):
-        found = fit_method(trial_of(graph), name, config_of(name), 0).representations
+        found = fit_one(trial_of(graph), name, config_of(name), 0).representations
         assert bool(found.isfinite().all())
 
 

@@ -3,8 +3,9 @@
 import pytest
 
 from brgcl import BRGCLConfig, make_graph
-from brgcl.evaluate.protocol import Noise, draw_trial
+from brgcl.evaluate.protocol import draw_noisy_graph
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.tune import tune
 
 
@@ -26,7 +27,7 @@ def data():
 @pytest.fixture(scope="session")
 def labels(data):
     noise = Noise(labels=NoiseSpec("symmetric", 0.3))
-    return draw_trial(data, noise=noise, protocol="no-val").labels.train
+    return draw_noisy_graph(data, noise=noise, protocol="no-val").labels.train
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from brgcl import NodeClassifier, make_graph
-from brgcl.evaluate.protocol import Noise, draw_trial
-from brgcl.evaluate.score import classify_trial
+from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluate.score import classify_one
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.tune import compare
 from brgcl.tune.compare import Comparison, tune_and_compare
 
@@ -17,10 +18,10 @@ pytest.importorskip("optuna")
 def quick(monkeypatch):
     """Fresh draws are classified by centroids, without choosing among the classifiers."""
 
-    def classify(trial, method, config, **arguments):
-        return classify_trial(trial, method, config, NodeClassifier("centroid"), **arguments)
+    def classify(noisy, fitted, **arguments):
+        return classify_one(noisy, fitted, NodeClassifier("centroid"), **arguments)
 
-    monkeypatch.setattr(compare, "classify_trial", classify)
+    monkeypatch.setattr(compare, "classify_one", classify)
 
 
 def comparison(default, other):
@@ -51,7 +52,7 @@ def drawing(graph, seen=None):
         if seen is not None:
             seen.append(seed)
         noise = Noise(labels=NoiseSpec("symmetric", 0.3)) if bool((graph.y >= 0).any()) else Noise()
-        return draw_trial(graph, noise=noise, protocol="no-val", seed=seed)
+        return draw_noisy_graph(graph, noise=noise, protocol="no-val", seed=seed)
 
     return draw
 

@@ -1,5 +1,6 @@
 """BRGCL as one of the methods: the estimator behind the common contract."""
 
+import math
 from pathlib import Path
 
 import torch
@@ -7,6 +8,7 @@ from torch_geometric.data import Data
 
 from brgcl.config import BRGCLConfig
 from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.method.dpmeans import Clustering
 from brgcl.model import BRGCL
 from brgcl.progress import describe
 
@@ -26,4 +28,12 @@ def fit(
     if report is not None:
         callback = lambda epoch: report(epoch.epoch, config.epochs, describe(epoch))  # noqa: E731
     model.fit(graph, callback=callback, checkpoint=checkpoint)
-    return Fitted(model.representations_, model=model)
+    return Fitted(
+        model.representations_,
+        clustering=Clustering(
+            model.pseudo_labels_, model.prototypes_, math.nan, (), model.num_prototypes_capped_
+        ),
+        confidence=model.confidence_,
+        confident=model.confident_,
+        model=model,
+    )

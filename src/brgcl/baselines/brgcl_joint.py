@@ -39,7 +39,8 @@ from brgcl.method.train import (
     resolve_proto_weight,
 )
 from brgcl.method.views import two_views
-from brgcl.tasks.classify import SoftLabels, soft_targets
+from brgcl.tasks.classify import soft_targets
+from brgcl.tasks.rules import SoftLabels
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,7 @@ from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells
 from brgcl.benchmark.run_spec import Experiment
 from brgcl.data import DATASETS, load_dataset
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Trial, draw_trial
+from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.method.sparse import csr_to_scipy, is_sparse
 
 INDEX = (
@@ -102,7 +102,7 @@ def write_draws(
         graph = _graph_file(draw)
         if not any(line["graph"] == graph for line in lines):
             _write_arrays(folder / graph, graph_arrays(data) | {"true_labels": _plain(data.y)})
-        trial = draw_trial(data, noise=draw.draw(), protocol=draw.protocol, seed=draw.seed)
+        noisy = draw_noisy_graph(data, noise=draw.draw(), protocol=draw.protocol, seed=draw.seed)
         file = f"draws/{draw_name(draw)}.npz"
         say(f"{number} of {len(wanted)}: {file}")
         lines.append(
@@ -114,10 +114,10 @@ def write_draws(
                 "noise": draw.noise,
                 "level": draw.level,
                 "seed": draw.seed,
-                "label_noise": trial.label_noise,
-                "attribute_noise": trial.attribute_noise,
-                "edge_noise": trial.edge_noise,
-                "sha256": _write_arrays(folder / file, draw_arrays(draw, trial)),
+                "label_noise": noisy.label_noise,
+                "attribute_noise": noisy.attribute_noise,
+                "edge_noise": noisy.edge_noise,
+                "sha256": _write_arrays(folder / file, draw_arrays(draw, noisy)),
             }
         )
     _write_index(folder, lines)
@@ -142,9 +142,9 @@ def draw_name(draw: Experiment) -> str:
     return f"{draw.dataset}-{noise}-seed{draw.seed}"
 
 
-def draw_arrays(draw: Experiment, trial: Trial) -> dict[str, Any]:
+def draw_arrays(draw: Experiment, noisy: NoisyGraph) -> dict[str, Any]:
     """What a method may see in a draw, and where it is scored, as plain arrays."""
-    labels, noise = trial.labels, draw.draw()
+    labels, noise = noisy.labels, draw.draw()
     train = _plain(labels.train)
     chosen = np.full_like(train, -1) if labels.validation is None else _plain(labels.validation)
     found = {
@@ -152,10 +152,10 @@ def draw_arrays(draw: Experiment, trial: Trial) -> dict[str, Any]:
         "val_labels": chosen,
         "train_mask": train >= 0,
         "val_mask": chosen >= 0,
-        "test_mask": _plain(trial.truth.test),
+        "test_mask": _plain(noisy.truth.test),
         "num_classes": np.asarray(labels.num_classes),
     }
-    graph = graph_arrays(trial.graph)
+    graph = graph_arrays(noisy.graph)
     if noise.attributes is not None:
         found |= {name: array for name, array in graph.items() if name.startswith("x")}
     if noise.edges is not None:

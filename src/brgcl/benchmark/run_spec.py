@@ -10,10 +10,11 @@ from typing import Any, Literal, get_args
 
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.protocol import PROTOCOLS, SPLITS, Noise
+from brgcl.evaluate.names import PROTOCOLS, SCORED_ON
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
-from brgcl.tasks.classify import RULES
+from brgcl.noise.graph import Noise
+from brgcl.tasks.rules import RULES
 
 Task = Literal["classify", "cluster", "prototypes"]
 
@@ -57,7 +58,7 @@ class Experiment:
             ("data set", self.dataset, DATASETS),
             ("method", self.method, METHODS),
             ("rule", self.rule, RULES),
-            ("split", self.split, SPLITS),
+            ("split", self.split, SCORED_ON),
         ):
             if name not in known:
                 raise unknown_name(what, name, known)

@@ -35,8 +35,8 @@ from brgcl.benchmark.schedule import Job, plan
 from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.protocol import Trial, draw_trial
-from brgcl.evaluate.score import classify_fitted, cluster_fitted, fit_method
+from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
+from brgcl.evaluate.score import classify_one, cluster_one, fit_one
 from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
 
@@ -248,21 +248,21 @@ def run_cell(
             which is trained here.
         shared: Whether the training was done for another cell.
     """
-    trial = _draw(cell, place)
+    noisy = _draw(cell, place)
     if learned is None:
-        fitted, learned = _train(cell, trial)
+        fitted, learned = _train(cell, noisy)
     else:
         fitted = learned.fitted
     start = time.process_time()
-    metrics, rule = _score(cell, trial, fitted, learned)
+    metrics, rule = _score(cell, noisy, fitted, learned)
     return _describe(
         cell,
         metrics=metrics,
         rule=rule,
         realised={
-            "labels": trial.label_noise,
-            "attributes": trial.attribute_noise,
-            "edges": trial.edge_noise,
+            "labels": noisy.label_noise,
+            "attributes": noisy.attribute_noise,
+            "edges": noisy.edge_noise,
         },
         training_seconds=learned.facts["seconds"],
         scoring_seconds=time.process_time() - start,
@@ -272,17 +272,17 @@ def run_cell(
 
 
 def _train(
-    cell: Experiment, trial: Trial, checkpoint: Path | None = None
+    cell: Experiment, noisy: NoisyGraph, checkpoint: Path | None = None
 ) -> tuple[Fitted, Learned]:
     forget_peak_memory()
     start = time.process_time()
-    fitted = fit_method(trial, cell.method, cell.config, cell.seed, checkpoint=checkpoint)
+    fitted = fit_one(noisy, cell.method, cell.config, cell.seed, checkpoint=checkpoint)
     facts = {"seconds": time.process_time() - start, "peak_mb": peak_memory()}
     return fitted, learned_from(fitted, facts)
 
 
 def _score(
-    cell: Experiment, trial: Trial, fitted: Fitted, learned: Learned
+    cell: Experiment, noisy: NoisyGraph, fitted: Fitted, learned: Learned
 ) -> tuple[dict[str, float], str]:
     if cell.task == "prototypes":
         if "num_prototypes" not in learned.facts:
@@ -290,12 +290,12 @@ def _score(
         names = ("num_prototypes", "capped", "confident_share")
         return {name: float(learned.facts[name]) for name in names}, ""
     if cell.task == "cluster":
-        clusters = cluster_fitted(trial, fitted, seed=cell.seed)
+        clusters = cluster_one(noisy, fitted, seed=cell.seed)
         return _known(acc=clusters.acc, nmi=clusters.nmi, ari=clusters.ari), ""
     rule: Any = cell.rule
     targets: Any = cell.soft_labels
     classifier = NodeClassifier(rule, soft_labels=targets, seed=cell.seed)
-    found = classify_fitted(trial, fitted, classifier, cell.seed)
+    found = classify_one(noisy, fitted, classifier, cell.seed)
     return _known(accuracy=found.accuracy, macro_f1=found.macro_f1), found.rule
 
 
@@ -303,13 +303,13 @@ def _known(**scores: float | None) -> dict[str, float]:
     return {name: score for name, score in scores.items() if score is not None}
 
 
-def _draw(cell: Experiment, place: Place) -> Trial:
-    return draw_trial(
+def _draw(cell: Experiment, place: Place) -> NoisyGraph:
+    return draw_noisy_graph(
         _load(cell.dataset, place.root, cell.seed),
         noise=cell.draw(),
         protocol=cell.protocol,
         seed=cell.seed,
-        split=cell.split,
+        scored_on=cell.split,
     )
 
 

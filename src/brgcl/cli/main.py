@@ -20,14 +20,9 @@ from brgcl.cli.run_folder import name_classes, write_run
 from brgcl.cli.tune import tune
 from brgcl.data import dataset_status
 from brgcl.errors import BrgclError, InputError
-from brgcl.evaluate.protocol import draw_trial
-from brgcl.evaluate.score import (
-    classify_trial,
-    cluster_trial,
-    fit_method,
-    summarize_classification,
-    summarize_clustering,
-)
+from brgcl.evaluate import evaluate
+from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluate.score import Classified, Clustered, fit_one
 from brgcl.methods import METHODS
 from brgcl.progress import progress_bar
 from brgcl.report.demo import DEMO_NOISE, demo_report, run_demo, summarize_demo
@@ -130,9 +125,9 @@ def embed(
         raise InputError(f"{method} cannot go on from a checkpoint; {can} can")
     noise = parse_noises(None, attribute_noise, edge_noise)
     data = open_graph(graph, edges, features, labels, root, seed)
-    trial = draw_trial(data, noise=noise, protocol="no-val", seed=seed)
+    trial = draw_noisy_graph(data, noise=noise, protocol="no-val", seed=seed)
     with progress_bar(method) as report:
-        fitted = fit_method(trial, method, chosen, seed, report, checkpoint)
+        fitted = fit_one(trial, method, chosen, seed, report, checkpoint)
     metrics: dict[str, Any] = {
         "method": method,
         "dataset": data.name,
@@ -180,30 +175,19 @@ def classify(
     chosen = resolve_config(method, preset, config, settings, graph)
     noise = parse_noises(label_noise, attribute_noise, edge_noise)
     classifier = NodeClassifier(rule, soft_labels=soft_labels)  # type: ignore[arg-type]
-    graphs, trials, outcomes = [], [], []
-    for number in range(seed, seed + seeds):
-        graphs.append(open_graph(graph, edges, features, labels, root, number))
-        trials.append(draw_trial(graphs[-1], noise=noise, protocol=protocol, seed=number))
-        classifier.seed = number
-        with progress_bar(f"{method}, seed {number}") as report:
-            outcomes.append(classify_trial(trials[-1], method, chosen, classifier, number, report))
-    metrics = {
-        "method": method,
-        "dataset": graphs[0].name,
-        **summarize_classification(outcomes, trials),
-    }
+    found = evaluate(
+        lambda number: open_graph(graph, edges, features, labels, root, number), method,
+        config=chosen, noise=noise, protocol=protocol, classifier=classifier,
+        seeds=range(seed, seed + seeds), progress=progress_bar,
+    )  # fmt: skip
+    metrics, first = found.summary(), found.runs[0]
     written: list[str] = []
     if out is not None:
-        proba, first = outcomes[0].probabilities, graphs[0]
-        columns = {
-            "label": name_classes(trials[0].labels.train, first),
-            "prediction": name_classes(proba.argmax(1), first),
-            "probability": proba.max(1).values.numpy(),
-        }
+        assert isinstance(first.outcome, Classified)
+        groups = ("predicted class", first.outcome.probabilities.argmax(1))
         written = write_run(
-            out, first, outcomes[0].fitted, metrics, columns,
-            title=f"Classes of {first.name}", groups=("predicted class", proba.argmax(1)),
-            version=__version__,
+            out, first.graph, first.fitted, metrics, dict(found.nodes()),
+            title=f"Classes of {found.dataset}", groups=groups, version=__version__,
         )  # fmt: skip
     finish(metrics, json_, out, written)
 
@@ -236,24 +220,19 @@ def cluster(
         claim_folder(out, overwrite=overwrite)
     chosen = resolve_config(method, preset, config, settings, graph)
     noise = parse_noises(None, attribute_noise, edge_noise)
-    graphs, trials, outcomes = [], [], []
-    for number in range(seed, seed + seeds):
-        graphs.append(open_graph(graph, edges, features, labels, root, number))
-        trials.append(draw_trial(graphs[-1], noise=noise, seed=number))
-        with progress_bar(f"{method}, seed {number}") as report:
-            outcomes.append(cluster_trial(trials[-1], method, chosen, k, number, report))
-    metrics = {
-        "method": method,
-        "dataset": graphs[0].name,
-        **summarize_clustering(outcomes, trials),
-    }
+    found = evaluate(
+        lambda number: open_graph(graph, edges, features, labels, root, number), method,
+        task="cluster", config=chosen, noise=noise, num_clusters=k,
+        seeds=range(seed, seed + seeds), progress=progress_bar,
+    )  # fmt: skip
+    metrics, first = found.summary(), found.runs[0]
     written: list[str] = []
     if out is not None:
-        found, first = outcomes[0].assignment, graphs[0]
-        columns = {"cluster": found.numpy(), "label": name_classes(first.y, first)}
+        assert isinstance(first.outcome, Clustered)
         written = write_run(
-            out, first, outcomes[0].fitted, metrics, columns,
-            title=f"Clusters of {first.name}", groups=("cluster", found), version=__version__,
+            out, first.graph, first.fitted, metrics, dict(found.nodes()),
+            title=f"Clusters of {found.dataset}", groups=("cluster", first.outcome.assignment),
+            version=__version__,
         )  # fmt: skip
     finish(metrics, json_, out, written)
 

@@ -11,10 +11,11 @@ from torch_geometric.data import Data
 from brgcl.config import BRGCLConfig
 from brgcl.data import DATASETS, load_dataset, read_graph
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.protocol import PROTOCOLS, Noise
+from brgcl.evaluate.names import PROTOCOLS
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
-from brgcl.tasks.classify import RULES
+from brgcl.noise.graph import Noise
+from brgcl.tasks.rules import RULES
 
 GRAPH, HOW, NOISE, OUT = "Graph", "Method", "Noise and protocol", "Output"
 

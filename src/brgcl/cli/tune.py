@@ -10,7 +10,7 @@ from brgcl.cli import options
 from brgcl.cli.console import print_json, show_table, stdout
 from brgcl.cli.options import open_graph, parse_duration, parse_noises, parse_trials, resolve_config
 from brgcl.cli.tune_text import COLUMNS, lines, preset_text, table_rows
-from brgcl.evaluate.protocol import Trial, draw_trial
+from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.pictures import check_picture, save_picture
 from brgcl.progress import progress_bar
 from brgcl.tune.compare import NOT_COMPARED, tune_and_compare
@@ -79,10 +79,10 @@ def tune(
     noise = parse_noises(label_noise, attribute_noise, edge_noise)
     name, realised = "", 0.0
 
-    def draw(number: int) -> Trial:
+    def draw(number: int) -> NoisyGraph:
         nonlocal name, realised
         data = open_graph(graph, edges, features, labels, root, number)
-        trial = draw_trial(data, noise=noise, protocol="no-val", seed=number)
+        trial = draw_noisy_graph(data, noise=noise, protocol="no-val", seed=number)
         name, realised = data.name, trial.label_noise if number == seed else realised
         return trial
 

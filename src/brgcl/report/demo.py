@@ -13,12 +13,13 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.gcn import GCNConfig
 from brgcl.config import BRGCLConfig
-from brgcl.contract import Reporter
+from brgcl.contract import Fitted, Reporter
 from brgcl.data import load_dataset
-from brgcl.evaluate.protocol import Noise, Trial, draw_trial
-from brgcl.evaluate.score import Classified, classify_trial
+from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
+from brgcl.evaluate.score import Classified, classify_one, fit_one
 from brgcl.model import BRGCL
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.report.report import Report, Table, draw_history, draw_map
 from brgcl.tasks.label_errors import find_label_errors
 from brgcl.tasks.metrics import nmi
@@ -37,7 +38,8 @@ class DemoRow:
     Attributes:
         seed: Seed of the graph, its noise and the training.
         data: The graph as it was before noise.
-        trial: The graph as observed, and the truth.
+        noisy: The graph as observed, and the truth.
+        fitted: What BRGCL learned.
         ours: BRGCL, with a classifier on its representations.
         gcn: A GCN trained on the same noisy labels.
         num_clusters: Prototypes that BRGCL found.
@@ -51,7 +53,8 @@ class DemoRow:
 
     seed: int
     data: Data
-    trial: Trial
+    noisy: NoisyGraph
+    fitted: Fitted
     ours: Classified
     gcn: Classified
     num_clusters: int
@@ -79,26 +82,28 @@ def run_demo(
         report: Called as training goes on.
     """
     data = load_dataset("demo", seed=seed)
-    trial = draw_trial(data, noise=DEMO_NOISE, protocol="no-val", seed=seed)
+    noisy = draw_noisy_graph(data, noise=DEMO_NOISE, protocol="no-val", seed=seed)
     config = config or BRGCLConfig()
-    ours = classify_trial(trial, "brgcl", config, seed=seed, report=report)
-    gcn = classify_trial(trial, "gcn", GCNConfig(), seed=seed, report=report)
-    model: BRGCL = ours.fitted.model
-    given = trial.labels.train
-    errors = find_label_errors(ours.fitted.representations, given, graph=trial.graph, seed=seed)
+    fitted = fit_one(noisy, "brgcl", config, seed, report)
+    ours = classify_one(noisy, fitted, seed=seed)
+    gcn = classify_one(noisy, fit_one(noisy, "gcn", GCNConfig(), seed, report), seed=seed)
+    model: BRGCL = fitted.model
+    given = noisy.labels.train
+    errors = find_label_errors(fitted.representations, given, graph=noisy.graph, seed=seed)
     nodes = torch.tensor(errors["node"].tolist())
-    truly = given[nodes] != trial.truth.y[nodes]
+    truly = given[nodes] != noisy.truth.y[nodes]
     called = torch.tensor(errors["is_error"].tolist())
     found = int((truly & called).sum())
     return DemoRow(
         seed=seed,
         data=data,
-        trial=trial,
+        noisy=noisy,
+        fitted=fitted,
         ours=ours,
         gcn=gcn,
         num_clusters=model.num_prototypes_,
         capped=model.num_prototypes_capped_,
-        nmi=nmi(model.pseudo_labels_, trial.truth.y),
+        nmi=nmi(model.pseudo_labels_, noisy.truth.y),
         wrong=int(truly.sum()),
         suspected=int(called.sum()),
         precision=found / max(1, int(called.sum())),
@@ -125,7 +130,7 @@ def summarize_demo(rows: list[DemoRow]) -> dict[str, Any]:
         "suspected_mean": mean(row.suspected for row in rows),
         "precision_mean": mean(row.precision for row in rows),
         "recall_mean": mean(row.recall for row in rows),
-        "noise_realised": mean(row.trial.label_noise for row in rows),
+        "noise_realised": mean(row.noisy.label_noise for row in rows),
     }
 
 
@@ -151,7 +156,7 @@ def demo_report(rows: list[DemoRow]) -> Report:
         for name in ("brgcl", "gcn")
     }
     first = rows[0]
-    model: BRGCL = first.ours.fitted.model
+    model: BRGCL = first.fitted.model
     return Report(
         title="brgcl demonstration",
         summary=[
@@ -172,7 +177,7 @@ def demo_report(rows: list[DemoRow]) -> Report:
             )
         ],
         pictures=[
-            draw_map(model.representations_, model.confidence_, first.trial.truth.y, "true class"),
+            draw_map(model.representations_, model.confidence_, first.noisy.truth.y, "true class"),
             draw_history(model.history_),
         ],
         settings=model.config.to_dict(),

@@ -7,12 +7,16 @@ Four named classifiers, from the most cautious to the most flexible:
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"` takes the one that agrees best with validation labels. Without them it takes the
-centroid unless another one agrees better with the given labels in cross-validation, by more than
-one standard error of the difference: agreement with wrong labels is no virtue. Labels used to
-choose are never fitted.
+`rule="auto"` goes through them in this order and moves on to a more flexible one only if it is
+right on clearly more nodes: by at least two standard errors of the paired difference. The counts
+are those of validation labels or, without them, of the given labels in cross-validation. A tie, or
+a few nodes more or less, never changes the choice. Labels used to choose are never fitted.
 
-A fifth, never taken by "auto", is the linear probe by which representations are compared in the
+`rule="best"` takes the one that agrees best with validation labels, however small its lead, and
+lets them choose an epoch of the perceptron too; without them it takes the centroid unless another
+one agrees better in cross-validation by more than one standard error.
+
+A fifth, never chosen, is the linear probe by which representations are compared in the
 literature:
 
     probe      logistic regression, its penalty one of 21 that validation labels choose
@@ -20,7 +24,6 @@ literature:
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -35,11 +38,8 @@ from brgcl.method.confidence import propagate_from
 from brgcl.method.sparse import Matrix
 from brgcl.tasks.checks import check_labels, check_representations, transition_of
 from brgcl.tasks.folds import folds_of_few, stratified_folds
+from brgcl.tasks.rules import FIXED_RULE, RULES, SOFT_LABELS, Rule, SoftLabels
 
-Rule = Literal["auto", "centroid", "logistic", "logistic+", "mlp", "probe"]
-RULES = get_args(Rule)
-SoftLabels = Literal["normalize", "softmax", "hard"]
-FIXED_RULE: Literal["centroid"] = "centroid"  # where there are too few labels to choose by
 PROBE_PENALTIES = tuple(2.0**power for power in range(10, -11, -1))  # the most cautious first
 CENTROID_TEMPERATURE = 0.1  # turns cosines into probabilities; does not change the prediction
 
@@ -70,8 +70,8 @@ class NodeClassifier:
     """Predict the classes of nodes from representations and partly wrong labels.
 
     Args:
-        rule: "centroid", "logistic", "logistic+", "mlp", or "auto" to choose among them; "probe"
-            for the linear probe.
+        rule: "centroid", "logistic", "logistic+", "mlp", or how to choose among them: "auto" or
+            "best"; "probe" for the linear probe.
         soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
             to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
             ("hard"). Without a graph they are as given.
@@ -109,7 +109,7 @@ class NodeClassifier:
     ) -> None:
         for what, value, known in (
             ("rule", rule, RULES),
-            ("soft_labels", soft_labels, ("normalize", "softmax", "hard")),
+            ("soft_labels", soft_labels, SOFT_LABELS),
         ):
             if value not in known:
                 raise unknown_name(what, value, known)
@@ -147,21 +147,23 @@ class NodeClassifier:
         transition = None if graph is None else transition_of(graph, len(z))
         candidates = self._candidates()
         self.num_classes_, self.scores_, self._dim = C, {}, z.shape[1]
-        task = self._task(z, labels, C, transition, validation)
+        # under "auto" validation labels choose the classifier only, not an epoch
+        seen = None if self.rule == "auto" else validation
+        task = self._task(z, labels, C, transition, seen)
         if len(candidates) == 1:
             self.rule_ = next(iter(candidates))
         elif validation is not None:
             fitted = {name: fit(task) for name, fit in candidates.items()}
-            self.scores_ = {name: _agreement(f(z), validation) for name, f in fitted.items()}
-            self.rule_ = _best(self.scores_)
+            self.rule_, self.scores_ = self._choose(
+                {name: f(z) for name, f in fitted.items()}, validation, by_validation=True
+            )
             self._predictor = fitted[self.rule_]
             return self
         else:
             folds = stratified_folds(labels, self.seed)
             if folds is not None:
                 held_out = self._held_out(z, labels, C, transition, folds)
-                self.scores_ = {name: _agreement(p, labels) for name, p in held_out.items()}
-                self.rule_ = _cautious_choice(held_out, labels)
+                self.rule_, self.scores_ = self._choose(held_out, labels)
             else:
                 self.rule_ = FIXED_RULE
         self._predictor = candidates[self.rule_](task)
@@ -187,9 +189,19 @@ class NodeClassifier:
             "logistic+": lambda task: _fit_logistic(task, penalty=0.03),
             "mlp": self._fit_mlp,
         }
-        if self.rule == "auto":
+        if self.rule in ("auto", "best"):
             return every
         return {self.rule: (every | {"probe": _fit_probe})[self.rule]}
+
+    def _choose(
+        self, probabilities: dict[str, Tensor], labels: Tensor, *, by_validation: bool = False
+    ) -> tuple[str, dict[str, float]]:
+        """Name the classifier to take and say how far each agrees with the labels."""
+        right = right_nodes(probabilities, labels)
+        scores = {name: int(hits.sum()) / len(hits) for name, hits in right.items()}
+        if self.rule == "auto":
+            return clearly_better(right), scores
+        return (_best(scores) if by_validation else _cautious_choice(right)), scores
 
     def _task(
         self,
@@ -312,12 +324,40 @@ def out_of_fold_probabilities(
     transition = None if graph is None else transition_of(graph, len(z))
     folds = stratified_folds(labels, seed)
     if folds is None:  # too few per class to choose by, and to leave a fifth out
-        rule = FIXED_RULE if rule == "auto" else rule
+        rule = FIXED_RULE if rule in ("auto", "best") else rule
         folds = folds_of_few(labels)
     classifier = NodeClassifier(rule, seed=seed)
     held_out = classifier._held_out(z, labels, int(labels.max()) + 1, transition, folds)
-    name = _cautious_choice(held_out, labels)
+    name, _ = classifier._choose(held_out, labels)
     return held_out[name], name
+
+
+def clearly_better(right: dict[str, Tensor]) -> str:
+    """Name the most cautious classifier that no more flexible one clearly beats.
+
+    A classifier replaces the one before it if it is right on more nodes by at least two standard
+    errors. With b nodes that only the new one has right and c that only the old one has right, the
+    lead is b - c and its standard error sqrt(b + c) (McNemar). All are whole numbers, so rounding
+    of probabilities matters only where it changes a prediction, and a changed prediction only where
+    the lead is just at the margin.
+
+    Args:
+        right: Which nodes each classifier has right, `(n,)` each, the most cautious first.
+
+    Example:
+        >>> yes, no = torch.tensor([True] * 6), torch.tensor([False] * 6)
+        >>> clearly_better({"a": torch.cat([yes, no]), "b": torch.cat([no, yes])})
+        'a'
+        >>> clearly_better({"a": torch.cat([yes, no]), "b": torch.cat([yes, yes])})
+        'b'
+    """
+    taken, *others = right
+    for name in others:
+        gained = int((right[name] & ~right[taken]).sum())
+        lost = int((right[taken] & ~right[name]).sum())
+        if gained > lost and (gained - lost) ** 2 >= 4 * (gained + lost):
+            taken = name
+    return taken
 
 
 def _best(scores: dict[str, float]) -> str:
@@ -325,16 +365,18 @@ def _best(scores: dict[str, float]) -> str:
     return max(scores, key=lambda name: scores[name])
 
 
-def _cautious_choice(held_out: dict[str, Tensor], labels: Tensor) -> str:
-    """Take the first classifier unless another agrees better by more than a standard error."""
+def right_nodes(probabilities: dict[str, Tensor], labels: Tensor) -> dict[str, Tensor]:
+    """Which of the nodes with a label each classifier predicts as labelled, `(n,)` each."""
     known = labels >= 0
-    right = {
-        name: (proba[known].argmax(1) == labels[known]).double() for name, proba in held_out.items()
-    }
+    return {name: proba[known].argmax(1) == labels[known] for name, proba in probabilities.items()}
+
+
+def _cautious_choice(right: dict[str, Tensor]) -> str:
+    """Take the first classifier unless another agrees better by more than a standard error."""
     first = next(iter(right))
     gain = {}
     for name in right:
-        difference = right[name] - right[first]
+        difference = right[name].double() - right[first].double()
         error = difference.std() / len(difference) ** 0.5
         gain[name] = float(difference.mean() - error)
     return _best(gain)

@@ -12,10 +12,10 @@ from typing import Any
 from brgcl.config import BRGCLConfig
 from brgcl.contract import Reporter
 from brgcl.evaluate.paired import Paired, paired_difference
-from brgcl.evaluate.protocol import Trial
-from brgcl.evaluate.score import classify_trial, fit_method
-from brgcl.tasks.classify import FIXED_RULE
+from brgcl.evaluate.protocol import NoisyGraph
+from brgcl.evaluate.score import classify_one, fit_one
 from brgcl.tasks.label_errors import cross_validated_agreement
+from brgcl.tasks.rules import FIXED_RULE
 from brgcl.tune.budget import OVERRUN, Budget, OutOfTime
 from brgcl.tune.criteria import prepare, stability
 from brgcl.tune.search import Tuning, tune
@@ -106,7 +106,7 @@ class Comparison:
 
 
 def tune_and_compare(
-    draw: Callable[[int], Trial],
+    draw: Callable[[int], NoisyGraph],
     config: BRGCLConfig,
     *,
     seed: int = 0,
@@ -183,7 +183,7 @@ def num_fitting(draws: int, seconds: float, left: float) -> int:
 class _FreshDraws:
     """Measures settings on fresh draws, each once, until the budget ends."""
 
-    draw: Callable[[int], Trial]
+    draw: Callable[[int], NoisyGraph]
     budget: Budget
     report: Reporter | None
     known: dict[tuple[BRGCLConfig, int], float] = field(default_factory=dict)
@@ -217,20 +217,20 @@ class _FreshDraws:
             self.report(done, total, f"comparing, {text}")
 
 
-def _metric(noisy: Trial) -> str:
+def _metric(noisy: NoisyGraph) -> str:
     if bool(noisy.truth.test.any()):
         return "accuracy"
     return "cv_agreement" if bool((noisy.labels.train >= 0).any()) else "stability"
 
 
-def _score(noisy: Trial, config: BRGCLConfig, seed: int, report: Reporter) -> float:
+def _score(noisy: NoisyGraph, config: BRGCLConfig, seed: int, report: Reporter) -> float:
     """How good a setting is on one draw, by what is known there."""
     metric = _metric(noisy)
+    fitted = fit_one(noisy, "brgcl", config, seed, report)
     if metric == "accuracy":
-        accuracy = classify_trial(noisy, "brgcl", config, seed=seed, report=report).accuracy
+        accuracy = classify_one(noisy, fitted, seed=seed).accuracy
         assert accuracy is not None  # there are test nodes
         return accuracy
-    fitted = fit_method(noisy, "brgcl", config, seed, report)
     if metric == "cv_agreement":
         z, labels = fitted.representations, noisy.labels.train
         return cross_validated_agreement(z, labels, rule=FIXED_RULE, seed=seed).cv_agreement

@@ -22,8 +22,9 @@ from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph, adjacency_from_edges
 from brgcl.method.train import find_clusters
 from brgcl.method.views import View, common_nodes, two_views
-from brgcl.tasks.classify import FIXED_RULE, out_of_fold_probabilities
+from brgcl.tasks.classify import out_of_fold_probabilities
 from brgcl.tasks.metrics import ari
+from brgcl.tasks.rules import FIXED_RULE
 
 Criterion = Literal["labels", "stability"]
 CRITERIA: tuple[str, ...] = get_args(Criterion)
