@@ -30,6 +30,7 @@ from brgcl.cli.bench_progress import watching
 from brgcl.cli.console import print_json, say, show_table, stdout
 from brgcl.errors import InputError, unknown_name
 from brgcl.pictures import check_picture, save_picture
+from brgcl.report.report import place_nodes
 from brgcl.tune.figure import plot_searches, read_searches
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
@@ -214,7 +215,7 @@ def plot_(
         runs = mapped_runs(suite, part)
         found = read_records(records)
         trained = read_or_train([run.experiment for run in runs], place, found, say)
-        figure = plot_maps(suite, runs, trained)
+        figure = plot_maps(suite, runs, trained, place_nodes)
     else:
         figure = plot_experiment(suite, _existing_records(records, name), part)
     save_picture(figure, file)

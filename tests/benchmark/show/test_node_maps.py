@@ -11,9 +11,9 @@ pytest.importorskip("openTSNE")
 
 from brgcl.benchmark.experiment import Part, load_suite
 from brgcl.benchmark.representations import Learned
-from brgcl.benchmark.show import node_maps
 from brgcl.benchmark.show.node_maps import mapped_runs, plot_maps
 from brgcl.errors import InputError
+from brgcl.report.report import place_nodes
 
 
 def made_up(run, confidence):
@@ -22,12 +22,16 @@ def made_up(run, confidence):
     return Learned(z, confidence, {"confident_share": 0.625})
 
 
-def test_maps_show_confidence_at_each_level(monkeypatch):
-    places = lambda z, *, seed: (np.arange(40), z[:, :2].numpy())  # noqa: E731
-    monkeypatch.setattr(node_maps, "place_nodes", places)
+def first_two(z, *, seed):
+    return np.arange(len(z)), z[:, :2].numpy()
+
+
+def test_maps_show_confidence_at_each_level():
     suite = load_suite("confidence-map")
     runs = mapped_runs(suite)
-    figure = plot_maps(suite, runs, [made_up(run, torch.linspace(0, 1, 40)) for run in runs])
+    figure = plot_maps(
+        suite, runs, [made_up(run, torch.linspace(0, 1, 40)) for run in runs], first_two
+    )
     found = {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
     assert list(found)[:2] == ["cora, clean: 62 % confident", "cora, within 10 %: 62 % confident"]
     assert len(found) == 12
@@ -43,7 +47,8 @@ def test_the_same_training_gives_the_same_map():
     runs = mapped_runs(suite, Part(datasets=["cora"], levels=[0.0]))
     trained = [made_up(run, torch.linspace(0, 1, 40)) for run in runs]
     first, second = (
-        plot_maps(suite, runs, trained).axes[0].collections[0].get_offsets() for _ in range(2)
+        plot_maps(suite, runs, trained, place_nodes).axes[0].collections[0].get_offsets()
+        for _ in range(2)
     )
     assert np.array_equal(first, second)
 
@@ -52,7 +57,7 @@ def test_a_method_without_confidence_has_no_map():
     suite = load_suite("confidence-map")
     runs = mapped_runs(suite)
     with pytest.raises(InputError, match="brgcl has no confidence"):
-        plot_maps(suite, runs, [made_up(run, None) for run in runs])
+        plot_maps(suite, runs, [made_up(run, None) for run in runs], first_two)
 
 
 def test_a_part_without_cells_is_an_error():

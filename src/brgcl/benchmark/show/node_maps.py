@@ -1,20 +1,22 @@
 """Maps of nodes (t-SNE), coloured by confidence: one for each graph and level of noise."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from brgcl.benchmark.experiment import WHOLE, Cell, Part, Suite, cells
-from brgcl.benchmark.representations import Learned
 from brgcl.benchmark.show.layout import noise_name
 from brgcl.errors import InputError
 from brgcl.pictures import PAGE, look, new_figure
-from brgcl.report.report import place_nodes
 
+if TYPE_CHECKING:
+    from brgcl.benchmark.representations import Learned
+
+Placer = Callable[..., tuple[Any, Any]]
 SEED = 0  # of the t-SNE; the draw that is shown is the first one, whose seed is 0 too
 BAR = "confidence of a node, from the least (blue) to the most (red); draw and t-SNE: seed 0"
 
@@ -34,13 +36,17 @@ def mapped_runs(suite: Suite, part: Part = WHOLE) -> list[Cell]:
     return shown
 
 
-def plot_maps(suite: Suite, runs: Sequence[Cell], trained: Sequence[Learned]) -> Any:
+def plot_maps(
+    suite: Suite, runs: Sequence[Cell], trained: Sequence["Learned"], place_nodes: Placer
+) -> Any:
     """Plot the nodes of each graph at each level of noise, coloured by their confidence.
 
     Args:
         suite: The experiment.
         runs: What is shown, from `mapped_runs`.
         trained: The training of each run.
+        place_nodes: Puts representations on a plane, with a seed; returns the indices of the nodes
+            that are placed, and where.
 
     Returns:
         The matplotlib figure.
@@ -53,7 +59,9 @@ def plot_maps(suite: Suite, runs: Sequence[Cell], trained: Sequence[Learned]) ->
     with look():
         figure, panels = new_figure(suite.title, side * width, height, places)
         for run, learned, axes in zip(runs, trained, panels, strict=True):
-            dots = _plot_map(axes, learned.representations, _confidence(run, learned))
+            confidence = _confidence(run, learned)
+            shown, points = place_nodes(learned.representations, seed=SEED)
+            dots = _plot_map(axes, points, confidence[shown])
             graph = run.experiment.dataset
             name = f"{graph}, {run.row}" if several else graph
             share = 100 * learned.facts["confident_share"]
@@ -75,20 +83,19 @@ def _places(runs: Sequence[Cell]) -> tuple[list[tuple[int, int]], int]:
     return places, width
 
 
-def _confidence(run: Cell, learned: Learned) -> Tensor:
+def _confidence(run: Cell, learned: "Learned") -> Tensor:
     if learned.confidence is None:
         method = run.experiment.method
         raise InputError(f"{method} has no confidence of nodes that a map could show")
     return learned.confidence
 
 
-def _plot_map(axes: Any, z: Tensor, confidence: Tensor) -> Any:
-    shown, points = place_nodes(z, seed=SEED)
+def _plot_map(axes: Any, points: Any, confidence: Tensor) -> Any:
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set(visible=True, color="#BBBBBB")
     return axes.scatter(
-        *points.T, c=confidence[shown].numpy(), cmap="coolwarm", vmin=0, vmax=1, linewidths=0,
-        s=min(4.0, max(0.3, 6_000 / len(shown))),
+        *points.T, c=confidence.numpy(), cmap="coolwarm", vmin=0, vmax=1, linewidths=0,
+        s=min(4.0, max(0.3, 6_000 / len(points))),
         rasterized=True,  # thousands of dots would make a vector file heavy
     )  # fmt: skip
