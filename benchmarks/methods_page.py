@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from brgcl.benchmark.experiment import load_suite
+from brgcl.benchmark.experiment import load_experiment
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.layout import cell_lines, format_value, noise_name
 from brgcl.benchmark.show.statistics import Cell, table_cells
@@ -38,13 +38,17 @@ def measured_tables(records: Mapping[str, Record]) -> Tables:
     """All cells that were measured in the tables that methods are judged by."""
     names = ("probe", "symmetric", "asymmetric", "classifiers", "clustering")
     return {
-        name: [cell for cell in table_cells(load_suite(name), records) if cell.n] for name in names
+        name: [cell for cell in table_cells(load_experiment(name), records) if cell.n]
+        for name in names
     }
 
 
 def measured(name: str, tables: Tables) -> str:
     """A table of what was measured of one method, in per cent, beside what others published."""
-    of = {suite: [cell for cell in cells if cell.row == name] for suite, cells in tables.items()}
+    of = {
+        experiment: [cell for cell in cells if cell.row == name]
+        for experiment, cells in tables.items()
+    }
     probe = (
         "clean, beside its authors' figure" if METHODS[name].uses_labels else "clean, linear probe"
     )
@@ -66,8 +70,8 @@ def measured(name: str, tables: Tables) -> str:
 def _most_draws(of: Tables, noise: str, level: float) -> list[Cell]:
     """The cells under a noise, from the table that has the most draws of each."""
     found: dict[str, Cell] = {}
-    for suite in ("symmetric", "asymmetric", "classifiers"):
-        for cell in of[suite]:
+    for experiment in ("symmetric", "asymmetric", "classifiers"):
+        for cell in of[experiment]:
             known = found.get(cell.dataset)
             if (cell.noise, cell.level) == (noise, level) and (not known or cell.n > known.n):
                 found[cell.dataset] = cell

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from brgcl.benchmark.experiment import Part, Suite, cells, load_suite
+from brgcl.benchmark.experiment import Experiment, Selection, load_experiment, runs
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.formats import to_markdown
 from brgcl.benchmark.show.layout import (
@@ -54,10 +54,16 @@ def results_page(
         conclusions: Text for its beginning.
         pictures: Picture of an experiment, as an address relative to the page.
     """
-    suites = [load_suite(name) for name in ORDER]
-    parts = [HEAD, LEGEND, conclusions, _compared(suites, records), _filled(suites, records)]
-    for suite in suites:
-        parts.append(_section(suite, records, searches, pictures.get(suite.name)))
+    experiments = [load_experiment(name) for name in ORDER]
+    parts = [
+        HEAD,
+        LEGEND,
+        conclusions,
+        _compared(experiments, records),
+        _filled(experiments, records),
+    ]
+    for experiment in experiments:
+        parts.append(_section(experiment, records, searches, pictures.get(experiment.name)))
     return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
@@ -70,30 +76,30 @@ def summary(records: Mapping[str, Record]) -> str:
         "| Graph | Label noise | GCN | BRGCL | Best of the others | published GCN / BRGCL |",
         "|---|---|---|---|---|---|",
     ]
-    for suite, noise, level in (
-        (load_suite("symmetric"), "none", 0.0),
-        (load_suite("symmetric"), "symmetric", 0.4),
-        (load_suite("asymmetric"), "pair", 0.4),
+    for experiment, noise, level in (
+        (load_experiment("symmetric"), "none", 0.0),
+        (load_experiment("symmetric"), "symmetric", 0.4),
+        (load_experiment("asymmetric"), "pair", 0.4),
     ):
         measured = [
             cell
-            for cell in table_cells(suite, records, Part(levels=[level]))
+            for cell in table_cells(experiment, records, Selection(levels=[level]))
             if cell.noise == noise and cell.mean is not None
         ]
         where = "none" if noise == "none" else f"{noise}, {100 * level:g} %"
         for dataset in dict.fromkeys(cell.dataset for cell in measured):
             here = {cell.row: cell for cell in measured if cell.dataset == dataset}
             if "gcn" in here and "brgcl" in here:
-                lines.append(f"| {dataset} | {where} | {_summarized(suite, here)} |")
+                lines.append(f"| {dataset} | {where} | {_summarized(experiment, here)} |")
     return "\n".join(lines)
 
 
-def _summarized(suite: Suite, here: Mapping[str, Cell]) -> str:
+def _summarized(experiment: Experiment, here: Mapping[str, Cell]) -> str:
     gcn, ours = here["gcn"], here["brgcl"]
     leads = {
         row: cell.paired.mean
         for row, cell in here.items()
-        if cell.paired is not None and row != "gcn" and not is_ours(suite, row)
+        if cell.paired is not None and row != "gcn" and not is_ours(experiment, row)
     }
     best = max(leads, key=lambda row: leads[row], default=None)
     texts = [cell_lines(gcn)[0].text, cell_lines(ours)[0].text]
@@ -109,9 +115,9 @@ def _summarized(suite: Suite, here: Mapping[str, Cell]) -> str:
     return " | ".join([*texts, " / ".join(published)])
 
 
-def is_ours(suite: Suite, row: str) -> bool:
+def is_ours(experiment: Experiment, row: str) -> bool:
     """Whether a row is BRGCL or a variant of it, which is no rival."""
-    return issubclass(METHODS[suite.rows[row].method].Config, BRGCLConfig)
+    return issubclass(METHODS[experiment.rows[row].method].Config, BRGCLConfig)
 
 
 def put_summary(text: str, records: Mapping[str, Record]) -> str:
@@ -128,30 +134,34 @@ def put_summary(text: str, records: Mapping[str, Record]) -> str:
 
 
 def _section(
-    suite: Suite,
+    experiment: Experiment,
     records: Mapping[str, Record],
     searches: Mapping[str, Search],
     picture: str | None,
 ) -> str:
-    lines = [f"## {suite.title}", f"`{suite.name}`: {suite.source}."]
+    lines = [f"## {experiment.title}", f"`{experiment.name}`: {experiment.source}."]
     if picture is not None:
-        lines.append(f"![{suite.title}]({picture})")
-    if suite.kind != "grid":
+        lines.append(f"![{experiment.title}]({picture})")
+    if experiment.kind != "grid":
         return "\n\n".join(
-            [*lines, to_markdown(facts_layout(suite, searches)), _commands(suite.name, None)]
+            [
+                *lines,
+                to_markdown(facts_layout(experiment, searches)),
+                _commands(experiment.name, None),
+            ]
         )
-    if suite.reference != "brgcl":
-        lines.append(f"Δ is the difference to {suite.reference}.")
-    lines += [f"- {note}" for note in suite.notes]
-    used = {record.experiment.dataset for record in records.values()}
-    for dataset in suite.datasets:
-        (layout,) = layouts(suite, records, Part(datasets=[dataset]))
+    if experiment.reference != "brgcl":
+        lines.append(f"Δ is the difference to {experiment.reference}.")
+    lines += [f"- {note}" for note in experiment.notes]
+    used = {record.spec.dataset for record in records.values()}
+    for dataset in experiment.datasets:
+        (layout,) = layouts(experiment, records, Selection(datasets=[dataset]))
         lines.append(f"### {layout.title}")
         if dataset in used:
             table = to_markdown(replace(layout, caption=()))  # said once, above
-            lines += [table, _commands(suite.name, dataset)]
+            lines += [table, _commands(experiment.name, dataset)]
         else:
-            fill = f"brgcl bench run {suite.name} --datasets {dataset}"
+            fill = f"brgcl bench run {experiment.name} --datasets {dataset}"
             lines.append(
                 f"Every cell needs the download: `{fill}` fetches the graph and fills them."
             )
@@ -169,24 +179,24 @@ def _commands(name: str, dataset: str | None) -> str:
     )
 
 
-def _filled(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
+def _filled(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """What share of the tables was run."""
-    rows = ["| Experiment | " + " | ".join(_graphs(suites)) + " |"]
-    rows.append("|---|" + "---|" * len(_graphs(suites)))
+    rows = ["| RunSpec | " + " | ".join(_graphs(experiments)) + " |"]
+    rows.append("|---|" + "---|" * len(_graphs(experiments)))
     total: dict[str, bool] = {}
-    for suite in suites:
-        if suite.kind != "grid":
+    for experiment in experiments:
+        if experiment.kind != "grid":
             continue
         shares = []
-        for dataset in _graphs(suites):
-            if dataset not in suite.datasets:
+        for dataset in _graphs(experiments):
+            if dataset not in experiment.datasets:
                 shares.append("")
                 continue
-            wanted = {cell.experiment.key for cell in cells(suite, Part(datasets=[dataset]))}
+            wanted = {cell.spec.key for cell in runs(experiment, Selection(datasets=[dataset]))}
             done = {key for key in wanted if key in records and records[key].error is None}
             total |= {key: key in done for key in wanted}
             shares.append(f"{len(done) / len(wanted):.0%}")
-        rows.append(f"| {suite.name} | {' | '.join(shares)} |")
+        rows.append(f"| {experiment.name} | {' | '.join(shares)} |")
     share = sum(total.values()) / len(total)
     return "\n".join(
         [
@@ -200,18 +210,20 @@ def _filled(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
     )
 
 
-def _graphs(suites: Sequence[Suite]) -> list[str]:
-    return list(dict.fromkeys(dataset for suite in suites for dataset in suite.datasets))
+def _graphs(experiments: Sequence[Experiment]) -> list[str]:
+    return list(
+        dict.fromkeys(dataset for experiment in experiments for dataset in experiment.datasets)
+    )
 
 
-def _compared(suites: Sequence[Suite], records: Mapping[str, Record]) -> str:
+def _compared(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """BRGCL against each other row under label noise, over all cells that both have."""
     values = pd.DataFrame(
         [
             (cell.dataset, cell.row, cell.noise, cell.level, seed, value)
-            for suite in suites
-            if suite.name in ("symmetric", "asymmetric")
-            for cell in table_cells(suite, records)
+            for experiment in experiments
+            if experiment.name in ("symmetric", "asymmetric")
+            for cell in table_cells(experiment, records)
             if 0 < cell.level <= 0.4
             for seed, value in cell.values.items()
         ],

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from brgcl.atomic_files import write_text
-from brgcl.benchmark.experiment import load_suite, suite_names
+from brgcl.benchmark.experiment import experiment_names, load_experiment
 from brgcl.benchmark.records import Record, read_records
-from brgcl.benchmark.runner import Place
+from brgcl.benchmark.runner import ResultsFolder
 from brgcl.benchmark.show.figures import is_measured, plot_experiment
 from brgcl.benchmark.show.layout import Search
 from brgcl.benchmark.show.statistics import table_cells
@@ -40,7 +40,7 @@ def write_pages(folder: Path, records_file: Path) -> list[Path]:
     if not records_file.is_file():
         raise InputError(f"there are no records in '{records_file}'; brgcl bench run makes them")
     records = read_records(records_file)
-    searches = read_searches(Place(records_file).searches)
+    searches = read_searches(ResultsFolder(records_file).searches)
     docs, readme, methods = folder / "docs", folder / "README.md", folder / "docs" / "methods.md"
     pages = {
         readme: put_summary(_read(readme), records),
@@ -60,10 +60,10 @@ def plot_all(
 ) -> list[Path]:
     """Plot every experiment of which something was measured, except maps; returns the files."""
     figures = {"hyperparameters": plot_searches(searches)} if searches else {}
-    for suite in map(load_suite, suite_names()):
-        is_plotted = suite.kind == "grid" and suite.task != "prototypes"
-        if is_plotted and is_measured(table_cells(suite, records)):
-            figures[suite.name] = plot_experiment(suite, records)
+    for experiment in map(load_experiment, experiment_names()):
+        is_plotted = experiment.kind == "grid" and experiment.task != "prototypes"
+        if is_plotted and is_measured(table_cells(experiment, records)):
+            figures[experiment.name] = plot_experiment(experiment, records)
     files = [folder / f"{name}.svg" for name in figures]
     for file, figure in zip(files, figures.values(), strict=True):
         save_picture(figure, file)

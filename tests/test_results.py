@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.benchmark.records import read_records
 from brgcl.config import PRESETS
 from brgcl.evaluate.names import SCORED_ON
@@ -47,9 +47,9 @@ def test_presets_are_what_tuning_chose():
 
 def test_every_record_belongs_to_a_table():
     wanted = {
-        cell.experiment.key
-        for name in suite_names()
+        cell.spec.key
+        for name in experiment_names()
         for split in SCORED_ON
-        for cell in cells(load_suite(name), Part(split=split))
+        for cell in runs(load_experiment(name), Selection(scored_on=split))
     }
     assert [str(RECORDS[key].experiment) for key in RECORDS if key not in wanted] == []

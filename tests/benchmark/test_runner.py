@@ -9,12 +9,12 @@ import pytest
 import torch
 
 from brgcl.benchmark import runner
-from brgcl.benchmark.experiment import cells, load_suite
+from brgcl.benchmark.experiment import load_experiment, runs
 from brgcl.benchmark.records import Record, claim, read_records
 from brgcl.benchmark.representations import Learned, load_learned, save_learned
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.runner import Place, run, run_job
-from brgcl.benchmark.schedule import Job, plan
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.runner import ResultsFolder, run, run_job
+from brgcl.benchmark.schedule import Job, schedule
 from brgcl.contract import Fitted
 from brgcl.data import make_graph
 from brgcl.errors import DataNotFound, InputError
@@ -41,7 +41,7 @@ settings = { epochs = 3 }
 
 @pytest.fixture
 def place(tmp_path):
-    return Place(tmp_path / "results" / "records.jsonl")
+    return ResultsFolder(tmp_path / "results" / "records.jsonl")
 
 
 @pytest.fixture(autouse=True)
@@ -61,12 +61,12 @@ def small(name, root=None, *, seed=0):
 def grid(tmp_path):
     path = tmp_path / "grid.toml"
     path.write_text(GRID)
-    return [cell.experiment for cell in cells(load_suite(str(path)))]
+    return [cell.spec for cell in runs(load_experiment(str(path)))]
 
 
 def cell(method="brgcl", seed=0, **fields):
     settings = SMALL if method == "brgcl" else {"epochs": 3}
-    return Experiment.of("demo", method, seed, settings, **fields)
+    return RunSpec.of("demo", method, seed, settings, **fields)
 
 
 def scores(place):
@@ -80,14 +80,14 @@ def test_runs_every_cell_once(place, grid):
     assert set(found) == {e.key for e in grid}
     assert [r.error for r in seen] == [None] * 12
     assert len(place.records.read_text().splitlines()) == 12
-    run(grid, place, watch=lambda record: pytest.fail(f"{record.experiment} was run again"))
+    run(grid, place, watch=lambda record: pytest.fail(f"{record.spec} was run again"))
 
 
 def test_a_record_says_what_the_library_gives(place):
     wanted = cell("gcn", 1, noise="symmetric", level=0.4)
     run([wanted], place)
     record = read_records(place.records)[wanted.key]
-    noisy = draw_noisy_graph(small("demo"), noise=wanted.draw(), seed=1)
+    noisy = draw_noisy_graph(small("demo"), noise=wanted.noise_spec(), seed=1)
     outcome = classify_one(noisy, fit_one(noisy, "gcn", wanted.config, 1))
     assert record.metrics == {"accuracy": outcome.accuracy, "macro_f1": outcome.macro_f1}
     assert record.realised["labels"] == noisy.label_noise
@@ -101,7 +101,7 @@ def test_a_record_says_what_the_library_gives(place):
 def test_a_representation_gives_the_same_with_and_without_the_cache(place):
     wanted = cell(noise="symmetric", level=0.2, rule="mlp", soft_labels="softmax")
     run([wanted], place)
-    noisy = draw_noisy_graph(small("demo"), noise=wanted.draw(), seed=0)
+    noisy = draw_noisy_graph(small("demo"), noise=wanted.noise_spec(), seed=0)
     classifier = NodeClassifier("mlp", soft_labels="softmax", seed=0)
     outcome = classify_one(noisy, fit_one(noisy, "brgcl", wanted.config, 0), classifier)
     assert read_records(place.records)[wanted.key].metrics["accuracy"] == outcome.accuracy
@@ -150,7 +150,7 @@ def test_attribute_noise_is_a_training_of_its_own(place, trainings):
 def test_methods_that_read_labels_never_meet_the_cache(place, trainings, method):
     settings = {"brgcl-joint": SMALL, "gcn": {"epochs": 2}, "s2gc": {"epochs": 2}}[method]
     wanted = [
-        Experiment.of("demo", method, 0, settings, noise="symmetric", level=level)
+        RunSpec.of("demo", method, 0, settings, noise="symmetric", level=level)
         for level in (0.0, 0.2)
     ]
     run(wanted, place)
@@ -203,12 +203,12 @@ def test_a_training_that_fails_is_tried_once_for_all_its_cells(place, monkeypatc
 
 def test_cheapest_first_within_a_budget(place):
     def done(method, seconds):
-        e = Experiment.of("demo", method, 9, SMALL if method == "brgcl" else {"epochs": 3})
+        e = RunSpec.of("demo", method, 9, SMALL if method == "brgcl" else {"epochs": 3})
         return Record(e, {"accuracy": 0.5}, training_seconds=seconds)
 
-    known = {r.experiment.key: r for r in (done("brgcl", 500.0), done("gcn", 1.0))}
-    jobs = plan([cell(), cell("gcn"), cell("gcn", 1)], known)
-    assert [(j.experiments[0].method, j.seconds) for j in jobs] == [
+    known = {r.spec.key: r for r in (done("brgcl", 500.0), done("gcn", 1.0))}
+    jobs = schedule([cell(), cell("gcn"), cell("gcn", 1)], known)
+    assert [(j.specs[0].method, j.seconds) for j in jobs] == [
         ("gcn", 1.0),
         ("gcn", 1.0),
         ("brgcl", 500.0),
@@ -218,11 +218,11 @@ def test_cheapest_first_within_a_budget(place):
 def test_nothing_is_begun_that_would_not_end_in_time(place):
     run([cell(seed=5)], place)
     record = next(iter(read_records(place.records).values()))
-    slow = Record(record.experiment, record.metrics, config=record.config, training_seconds=1e6)
+    slow = Record(record.spec, record.metrics, config=record.config, training_seconds=1e6)
     runner.append_record(place.records, slow)
     run([cell(), cell("gcn")], place, deadline=time.time() + 60)
-    assert {r.experiment.method for r in read_records(place.records).values()
-            if r.experiment.seed == 0} == {"gcn"}  # fmt: skip
+    assert {r.spec.method for r in read_records(place.records).values()
+            if r.spec.seed == 0} == {"gcn"}  # fmt: skip
     before = scores(place)
     run([cell("gcn", 3)], place, deadline=time.time() - 1)
     assert scores(place) == before
@@ -237,7 +237,7 @@ def test_a_job_that_another_runner_has_is_left_to_it(place):
 
 
 def test_several_workers_give_the_same_numbers(tmp_path, grid):
-    one, two = (Place(tmp_path / name / "records.jsonl") for name in ("one", "two"))
+    one, two = (ResultsFolder(tmp_path / name / "records.jsonl") for name in ("one", "two"))
     demo = [e for e in grid if e.seed == 0 and e.level < 0.4]
     runner.load_dataset = runner_load  # workers are other processes: all take the real demo
     run(demo, one)
@@ -257,7 +257,7 @@ def runner_load(name, root=None, *, seed=0):
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_gives_the_same_numbers(tmp_path, grid, backend):
     pytest.importorskip(backend)
-    one, two = (Place(tmp_path / name / "records.jsonl") for name in ("one", "two"))
+    one, two = (ResultsFolder(tmp_path / name / "records.jsonl") for name in ("one", "two"))
     runner.load_dataset = runner_load
     run(grid, one)
     run(grid, two, workers=2, backend=backend)
@@ -284,12 +284,12 @@ KILLED = """
 import sys
 from pathlib import Path
 from brgcl.benchmark import runner
-from brgcl.benchmark.experiment import cells, load_suite
+from brgcl.benchmark.experiment import runs, load_experiment
 from brgcl.data import make_graph
 runner.load_dataset = lambda name, root=None, *, seed=0: make_graph(
     150, num_classes=3, num_features=40, labels_per_class=8, num_val=30, seed=1)
-grid = [cell.experiment for cell in cells(load_suite(sys.argv[1]))]
-runner.run(grid, runner.Place(Path(sys.argv[2])))
+grid = [cell.spec for cell in runs(load_experiment(sys.argv[1]))]
+runner.run(grid, runner.ResultsFolder(Path(sys.argv[2])))
 """
 
 
@@ -338,20 +338,20 @@ def test_clusters_are_scored(place):
 
 
 def test_validation_nodes_are_scored_without_a_look_at_test_nodes(place, monkeypatch):
-    wanted = cell("gcn", split="validation")
+    wanted = cell("gcn", scored_on="validation")
     run([wanted], place)
     data = small("demo")
     data.y = torch.where(data.test_mask, 0, data.y)
     monkeypatch.setattr(runner, "load_dataset", lambda name, root=None, *, seed=0: data)
     runner._load.cache_clear()
-    other = Place(place.records.parent / "other" / "records.jsonl")
+    other = ResultsFolder(place.records.parent / "other" / "records.jsonl")
     run([wanted], other)
     assert scores(place) == scores(other)
 
 
 def test_every_method_can_be_planned():
-    wanted = [Experiment.of("demo", name, 0, {}) for name in METHODS]
-    assert len(plan(wanted, {})) == len(METHODS)
+    wanted = [RunSpec.of("demo", name, 0, {}) for name in METHODS]
+    assert len(schedule(wanted, {})) == len(METHODS)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import write_pages
-from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.benchmark.records import Record, append_record
 from brgcl.errors import InputError
 from brgcl.methods import METHODS
@@ -19,13 +19,14 @@ def records():
     """Four draws of two rows of two tables on cora, BRGCL five points ahead."""
     found = {}
     for name in ("symmetric", "asymmetric"):
-        for cell in cells(
-            load_suite(name), Part(datasets=["cora"], rows=["brgcl", "gcn", "s2gc"], seeds=4)
+        for cell in runs(
+            load_experiment(name),
+            Selection(datasets=["cora"], rows=["brgcl", "gcn", "s2gc"], seeds=4),
         ):
-            score = 0.8 - cell.level / 2 + 0.01 * cell.experiment.seed
+            score = 0.8 - cell.level / 2 + 0.01 * cell.spec.seed
             score += {"brgcl": 0.05, "gcn": 0.0, "s2gc": -0.1}[cell.row]
-            found[cell.experiment.key] = Record(
-                cell.experiment,
+            found[cell.spec.key] = Record(
+                cell.spec,
                 {"accuracy": score, "macro_f1": score},
                 realised={"labels": cell.level, "attributes": 0.0, "edges": 0.0},
                 training_seconds=10.0,
@@ -35,9 +36,9 @@ def records():
 
 def test_every_table_is_on_the_page(records):
     page = results_page(records, {}, "We conclude.", {"symmetric": "img/results/symmetric.svg"})
-    assert set(ORDER) == set(suite_names())
+    assert set(ORDER) == set(experiment_names())
     for name in ORDER:
-        assert f"## {load_suite(name).title}" in page
+        assert f"## {load_experiment(name).title}" in page
     assert "We conclude." in page
     assert "(img/results/symmetric.svg)" in page
 
@@ -75,27 +76,30 @@ def test_the_summary_has_the_best_of_the_others(records):
 def test_the_best_of_the_others_is_found_over_draws_it_shares(records):
     """A row that has only the easy draws does not win by its mean."""
     more = dict(records)
-    easy = Part(datasets=["cora"], rows=["gce"], seeds=4, levels=[0.0])
-    (last,) = (cell for cell in cells(load_suite("symmetric"), easy) if cell.experiment.seed == 3)
+    easy = Selection(datasets=["cora"], rows=["gce"], seeds=4, levels=[0.0])
+    (last,) = (cell for cell in runs(load_experiment("symmetric"), easy) if cell.spec.seed == 3)
     score = 0.725  # s2gc has 0.73 on this draw, 0.715 in the mean
-    more[last.experiment.key] = Record(last.experiment, {"accuracy": score, "macro_f1": score})
+    more[last.spec.key] = Record(last.spec, {"accuracy": score, "macro_f1": score})
     assert "s2gc, Δ -15.0 |" in summary(more).splitlines()[2]
 
 
 def test_a_rival_whose_name_begins_like_ours_or_the_gcns_counts(records, monkeypatch):
     """Only the GCN itself and variants of BRGCL are no rivals."""
-    suite = load_suite("symmetric")
-    wide = replace(suite.rows["s2gc"], name="gcn-wide")
-    rows = {("gcn-wide" if name == "s2gc" else name): row for name, row in suite.rows.items()}
-    renamed = replace(suite, rows=rows | {"gcn-wide": wide})
-    monkeypatch.setattr("results_page.load_suite", lambda name: renamed)
+    experiment = load_experiment("symmetric")
+    wide = replace(experiment.rows["s2gc"], name="gcn-wide")
+    rows = {("gcn-wide" if name == "s2gc" else name): row for name, row in experiment.rows.items()}
+    renamed = replace(experiment, rows=rows | {"gcn-wide": wide})
+    monkeypatch.setattr("results_page.load_experiment", lambda name: renamed)
     assert ", gcn-wide, Δ -15.0 |" in summary(records).splitlines()[2]
 
 
 def test_variants_of_our_method_are_no_rivals():
-    suite = load_suite("symmetric")
-    assert [name for name in suite.rows if is_ours(suite, name)] == ["brgcl", "brgcl-paper"]
-    joint = load_suite("ablation")
+    experiment = load_experiment("symmetric")
+    assert [name for name in experiment.rows if is_ours(experiment, name)] == [
+        "brgcl",
+        "brgcl-paper",
+    ]
+    joint = load_experiment("ablation")
     assert all(is_ours(joint, name) for name in joint.rows)
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from brgcl.benchmark import runner
-from brgcl.benchmark.experiment import suite_names
+from brgcl.benchmark.experiment import experiment_names
 from brgcl.cli import options
 from brgcl.cli.main import app
 from brgcl.data import make_graph
@@ -85,7 +85,7 @@ def test_validation_scores_are_apart_from_test_scores(bench):
 
 def test_list_names_all(bench):
     listed = json.loads(bench("list", "--json"))["experiments"]
-    assert [entry["name"] for entry in listed] == suite_names()
+    assert [entry["name"] for entry in listed] == experiment_names()
 
 
 @pytest.mark.parametrize(

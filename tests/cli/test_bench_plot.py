@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from brgcl.benchmark.experiment import cells, load_suite
+from brgcl.benchmark.experiment import load_experiment, runs
 from brgcl.benchmark.records import Record, append_record
 from brgcl.cli import main as cli
 
@@ -24,9 +24,9 @@ seeds = { default = 2 }
 
 
 @pytest.fixture
-def suite(tmp_path):
+def experiment(tmp_path):
     (tmp_path / "own.toml").write_text(OWN)
-    return load_suite(str(tmp_path / "own.toml"))
+    return load_experiment(str(tmp_path / "own.toml"))
 
 
 @pytest.fixture
@@ -44,16 +44,16 @@ def run(monkeypatch, capsys, tmp_path):
     return call
 
 
-def measure(suite, file):
+def measure(experiment, file):
     """Write made-up records of all cells, in any order."""
-    runs = [cell.experiment for cell in cells(suite)]
-    for run in random.Random(0).sample(runs, len(runs)):
-        record = Record(run, {"accuracy": 0.8}, realised={"labels": 0.2})
+    specs = [run.spec for run in runs(experiment)]
+    for spec in random.Random(0).sample(specs, len(specs)):
+        record = Record(spec, {"accuracy": 0.8}, realised={"labels": 0.2})
         append_record(file, record)
 
 
-def test_the_command_plots_records_from_a_file(suite, tmp_path, run):
-    measure(suite, tmp_path / "some.jsonl")
+def test_the_command_plots_records_from_a_file(experiment, tmp_path, run):
+    measure(experiment, tmp_path / "some.jsonl")
     code, out, _ = run("own.toml", "--records", "some.jsonl", "--json")
     assert code == 0
     panels = ["demo, symmetric (n = 2)", "demo, pair (n = 2)"]
@@ -62,7 +62,9 @@ def test_the_command_plots_records_from_a_file(suite, tmp_path, run):
 
 
 @pytest.mark.parametrize("arguments", [[], ["--records", "nope.jsonl"]])
-def test_the_command_says_what_to_run_where_nothing_is_measured(suite, tmp_path, run, arguments):
+def test_the_command_says_what_to_run_where_nothing_is_measured(
+    experiment, tmp_path, run, arguments
+):
     """Defect 48: a file of records that is not there is an error, for pictures too."""
     code, _, error = run("own.toml", *arguments)
     assert code == 2
@@ -81,9 +83,9 @@ def test_the_command_says_what_to_run_where_nothing_is_measured(suite, tmp_path,
         (["hyperparameters", "--datasets", "cora"], "brgcl tune cora makes one"),
     ],
 )
-def test_wrong_input_is_one_line(suite, tmp_path, run, arguments, message):
+def test_wrong_input_is_one_line(experiment, tmp_path, run, arguments, message):
     for name in ("own.jsonl", "results/records.jsonl"):
-        measure(suite, tmp_path / name)
+        measure(experiment, tmp_path / name)
     code, out, error = run(*arguments)
     assert (code, out) == (2, "")
     assert message in " ".join(error.split())

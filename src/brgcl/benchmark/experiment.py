@@ -42,7 +42,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
 from brgcl.methods import METHODS
@@ -83,7 +83,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Suite:
+class Experiment:
     """A table or figure; see the head of this file."""
 
     name: str
@@ -127,7 +127,7 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Part:
+class Selection:
     """A part of a table; None stands for all there is.
 
     Attributes:
@@ -135,30 +135,30 @@ class Part:
         rows: Some rows only.
         levels: Some levels only.
         seeds: So many draws instead of the table's own number.
-        split: Nodes that are scored.
+        scored_on: Nodes that are scored.
     """
 
     datasets: Sequence[str] | None = None
     rows: Sequence[str] | None = None
     levels: Sequence[float] | None = None
     seeds: int | None = None
-    split: str = "test"
+    scored_on: str = "test"
 
 
-WHOLE = Part()
+WHOLE = Selection()
 
 
 @dataclass(frozen=True)
-class Cell:
+class PlannedRun:
     """One draw of one cell of a table."""
 
     row: str
     noise: str
     level: float
-    experiment: Experiment
+    spec: RunSpec
 
 
-def suite_names() -> list[str]:
+def experiment_names() -> list[str]:
     """Names of the tables and figures that come with brgcl."""
     folder = resources.files("brgcl") / "experiments"
     return sorted(
@@ -166,20 +166,20 @@ def suite_names() -> list[str]:
     )
 
 
-def load_suite(name: str) -> Suite:
+def load_experiment(name: str) -> Experiment:
     """Read a table by name, or a file of one's own (a path that ends in .toml)."""
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
             raise InputError(f"there is no file '{name}'")
         return _parse(path.stem, path.read_text(encoding="utf-8"), name)
-    if name not in suite_names():
-        raise unknown_name("experiment", name, suite_names())
+    if name not in experiment_names():
+        raise unknown_name("experiment", name, experiment_names())
     file = resources.files("brgcl") / "experiments" / f"{name}.toml"
     return _parse(name, file.read_text(encoding="utf-8"), file.name)
 
 
-def _parse(name: str, text: str, where: str) -> Suite:
+def _parse(name: str, text: str, where: str) -> Experiment:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -188,7 +188,7 @@ def _parse(name: str, text: str, where: str) -> Suite:
         row: _make(Row, {"method": row, "name": row, "published": row, **told}, f"{where}, {row}")
         for row, told in values.pop("rows", {}).items()
     }
-    suite: Suite = _make(Suite, {"name": name, **values, "rows": rows}, where)
+    suite: Experiment = _make(Experiment, {"name": name, **values, "rows": rows}, where)
     for what, found, known in (
         ("kind", [suite.kind], KINDS),
         ("data set", suite.datasets, list(DATASETS)),
@@ -215,7 +215,7 @@ def _make(cls: Any, values: Mapping[str, Any], where: str) -> Any:
         raise InputError(f"'{where}': {error}") from error
 
 
-def cells(suite: Suite, part: Part = WHOLE) -> list[Cell]:
+def runs(suite: Experiment, part: Selection = WHOLE) -> list[PlannedRun]:
     """List the cells of a table, or of a part of it, one for each draw."""
     for what, asked, known in (
         ("data set of this experiment", part.datasets, suite.datasets),
@@ -240,20 +240,20 @@ def cells(suite: Suite, part: Part = WHOLE) -> list[Cell]:
                 if row.levels is not None and level not in row.levels:
                     continue
                 found += [
-                    Cell(name, noise, level,
-                         _experiment(suite, row, dataset, noise, level, seed, part.split))
+                    PlannedRun(name, noise, level,
+                         _run_spec(suite, row, dataset, noise, level, seed, part.scored_on))
                     for seed in range(draws)
                 ]  # fmt: skip
     return found
 
 
-def cells_of(suites: Sequence[Suite], part: Part = WHOLE) -> list[Cell]:
+def runs_of(suites: Sequence[Experiment], part: Selection = WHOLE) -> list[PlannedRun]:
     """List the cells of several tables.
 
     What one of the tables does not have is left out there; what none of them has is an error.
     """
     if len(suites) == 1:
-        return cells(suites[0], part)
+        return runs(suites[0], part)
     found = []
     for suite in suites:
         here = replace(
@@ -262,7 +262,7 @@ def cells_of(suites: Sequence[Suite], part: Part = WHOLE) -> list[Cell]:
             rows=_those_in(list(suite.rows), part.rows),
             levels=_those_in(suite.levels, part.levels),
         )
-        found += cells(suite, here)
+        found += runs(suite, here)
     if not found:
         raise InputError("none of these experiments has such cells; brgcl bench list shows them")
     return found
@@ -272,7 +272,7 @@ def _those_in(known: Sequence[T], asked: Sequence[T] | None) -> list[T] | None:
     return None if asked is None else [each for each in asked if each in known]
 
 
-def num_draws(suite: Suite, row: Row, dataset: str) -> int:
+def num_draws(suite: Experiment, row: Row, dataset: str) -> int:
     """How many draws a row has on a graph: its own number there, else its own, else the table's."""
     usual: int = suite.seeds.get(dataset, suite.seeds.get("default", 3))
     return row.on.get(dataset, {}).get("seeds") or row.seeds or usual
@@ -283,12 +283,12 @@ def row_note(row: Row, dataset: str) -> str:
     return " ".join(filter(None, [row.note, row.on.get(dataset, {}).get("note", "")]))
 
 
-def _experiment(
-    suite: Suite, row: Row, dataset: str, noise: str, level: float, seed: int, split: str
-) -> Experiment:
+def _run_spec(
+    suite: Experiment, row: Row, dataset: str, noise: str, level: float, seed: int, scored_on: str
+) -> RunSpec:
     settings = {**row.settings, **row.on.get(dataset, {}).get("settings", {})}
     own = {"@level": level, "@classes": DATASETS[dataset].num_classes, "@none": None}
-    return Experiment.of(
+    return RunSpec.of(
         dataset,
         row.method,
         seed,
@@ -300,5 +300,5 @@ def _experiment(
         level=level,
         rule=row.rule,
         soft_labels=row.soft_labels,
-        split=split,
+        scored_on=scored_on,
     )  # fmt: skip

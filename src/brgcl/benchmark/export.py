@@ -17,8 +17,8 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.atomic_files import claim_folder, replacing, write_text
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, runs
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS, load_dataset
 from brgcl.errors import InputError
 from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
@@ -68,9 +68,9 @@ same ones, and say which protocol it was ({protocol}).
 
 
 def write_draws(
-    suite: Suite,
+    suite: Experiment,
     folder: Path,
-    part: Part = WHOLE,
+    part: Selection = WHOLE,
     *,
     root: Path | None = None,
     overwrite: bool = False,
@@ -86,7 +86,7 @@ def write_draws(
         overwrite: Whether the folder may have files.
         say: Told how far it is.
     """
-    found = [c.experiment for c in cells(suite, part)]
+    found = [c.spec for c in runs(suite, part)]
     # all rows of a table meet the same draws, so one cell stands for each
     wanted = list({draw_name(cell): cell for cell in found}.values())
     if not wanted:
@@ -102,7 +102,9 @@ def write_draws(
         graph = _graph_file(draw)
         if not any(line["graph"] == graph for line in lines):
             _write_arrays(folder / graph, graph_arrays(data) | {"true_labels": _plain(data.y)})
-        noisy = draw_noisy_graph(data, noise=draw.draw(), protocol=draw.protocol, seed=draw.seed)
+        noisy = draw_noisy_graph(
+            data, noise=draw.noise_spec(), protocol=draw.protocol, seed=draw.seed
+        )
         file = f"draws/{draw_name(draw)}.npz"
         say(f"{number} of {len(wanted)}: {file}")
         lines.append(
@@ -131,20 +133,20 @@ def write_draws(
     return len(wanted)
 
 
-def draw_name(draw: Experiment) -> str:
+def draw_name(draw: RunSpec) -> str:
     """A short name of a draw, which is that of its file.
 
     Example:
-        >>> draw_name(Experiment(dataset="demo", method="gcn", noise="pair", level=0.2, seed=1))
+        >>> draw_name(RunSpec(dataset="demo", method="gcn", noise="pair", level=0.2, seed=1))
         'demo-pair-0.2-seed1'
     """
     noise = "clean" if draw.noise == "none" else f"{draw.noise.replace('@', '-')}-{draw.level:g}"
     return f"{draw.dataset}-{noise}-seed{draw.seed}"
 
 
-def draw_arrays(draw: Experiment, noisy: NoisyGraph) -> dict[str, Any]:
+def draw_arrays(draw: RunSpec, noisy: NoisyGraph) -> dict[str, Any]:
     """What a method may see in a draw, and where it is scored, as plain arrays."""
-    labels, noise = noisy.labels, draw.draw()
+    labels, noise = noisy.labels, draw.noise_spec()
     train = _plain(labels.train)
     chosen = np.full_like(train, -1) if labels.validation is None else _plain(labels.validation)
     found = {
@@ -179,7 +181,7 @@ def graph_arrays(data: Data) -> dict[str, Any]:
     return found
 
 
-def _graph_file(draw: Experiment) -> str:
+def _graph_file(draw: RunSpec) -> str:
     generated = not DATASETS[draw.dataset].files  # another one for each seed
     return f"graphs/{draw.dataset}{f'-seed{draw.seed}' if generated else ''}.npz"
 

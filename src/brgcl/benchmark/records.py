@@ -16,7 +16,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.errors import InputError
 
 
@@ -25,7 +25,7 @@ class Record:
     """What one experiment found.
 
     Attributes:
-        experiment: What was run.
+        spec: What was run.
         metrics: Scores by name; empty if it failed.
         rule: Classifier that was taken, or "own"; empty where there is none.
         realised: Realised noise of labels, attributes and edges.
@@ -39,7 +39,7 @@ class Record:
         error: Traceback, where it failed.
     """
 
-    experiment: Experiment
+    spec: RunSpec
     metrics: Mapping[str, float]
     rule: str = ""
     realised: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -55,7 +55,8 @@ class Record:
     def to_json(self) -> str:
         """One line, without its end."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        values = {"key": self.experiment.key, **fields, "experiment": self.experiment.to_dict()}
+        fields.pop("spec")
+        values = {"key": self.spec.key, "experiment": self.spec.to_dict(), **fields}
         return json.dumps(values, separators=(",", ":"))
 
     @classmethod
@@ -63,7 +64,7 @@ class Record:
         """Read a line."""
         values = json.loads(line)
         values.pop("key")
-        return cls(**{**values, "experiment": Experiment.from_dict(values["experiment"])})
+        return cls(spec=RunSpec.from_dict(values.pop("experiment")), **values)
 
     @property
     def is_current(self) -> bool:
@@ -72,7 +73,7 @@ class Record:
         A setting that did not exist then does not count: it is added so that nothing changes.
         """
         try:
-            now = dataclasses.asdict(self.experiment.config)
+            now = dataclasses.asdict(self.spec.config)
         except (InputError, TypeError):  # a setting that is no more
             return False
         return all(
@@ -110,7 +111,7 @@ class Reader:
                     f"line {self._lines} of '{self.path}' is not a record: {error}; remove the line"
                 ) from error
             if record.is_current:
-                self._found[record.experiment.key] = record
+                self._found[record.spec.key] = record
         return self._found
 
     def _new_lines(self) -> list[str]:

@@ -1,7 +1,7 @@
 """Representations on disk: trained once, they serve every cell whose noise is in labels alone.
 
 A representation that was trained without labels does not depend on them. Methods that read labels
-are refused here (`Experiment.training`).
+are refused here (`RunSpec.training`).
 """
 
 import dataclasses
@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from brgcl.atomic_files import replacing
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.contract import Fitted
 
 
@@ -55,7 +55,7 @@ def learned_from(fitted: Fitted, facts: dict[str, Any]) -> Learned:
     return Learned(fitted.representations, model.confidence_, facts | found)
 
 
-def cache_file(folder: Path, training: Experiment, versions: Mapping[str, str]) -> Path:
+def cache_file(folder: Path, training: RunSpec, versions: Mapping[str, str]) -> Path:
     """Where a training is kept; other defaults or other versions have another file."""
     told = {"all": dataclasses.asdict(training.config), "versions": dict(versions)}
     digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]

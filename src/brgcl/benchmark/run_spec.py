@@ -20,7 +20,7 @@ Task = Literal["classify", "cluster", "prototypes"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class RunSpec:
     """One training and its score.
 
     Attributes:
@@ -35,7 +35,7 @@ class Experiment:
         settings: Settings that differ from the defaults of the method's `Config`, sorted by name.
         rule: Classifier on top of representations.
         soft_labels: Targets of the perceptron among the classifiers.
-        split: Nodes that are scored: "test", or "validation" while something is being chosen.
+        scored_on: Nodes that are scored: "test", or "validation" while something is being chosen.
     """
 
     dataset: str
@@ -48,7 +48,7 @@ class Experiment:
     settings: tuple[tuple[str, Any], ...] = ()
     rule: str = "auto"
     soft_labels: str = "normalize"
-    split: str = "test"
+    scored_on: str = "test"
 
     def __post_init__(self) -> None:
         """Check the names; a noise of level 0 is no noise."""
@@ -58,7 +58,7 @@ class Experiment:
             ("data set", self.dataset, DATASETS),
             ("method", self.method, METHODS),
             ("rule", self.rule, RULES),
-            ("split", self.split, SCORED_ON),
+            ("scored_on", self.scored_on, SCORED_ON),
         ):
             if name not in known:
                 raise unknown_name(what, name, known)
@@ -66,12 +66,12 @@ class Experiment:
         if self.level == 0 or self.noise == "none":
             object.__setattr__(self, "noise", "none")
             object.__setattr__(self, "level", 0.0)
-        self.draw()
+        self.noise_spec()
 
     @classmethod
     def of(
         cls, dataset: str, method: str, seed: int, changes: Mapping[str, Any], **fields: Any
-    ) -> "Experiment":
+    ) -> "RunSpec":
         """Make an experiment from the method's settings for the data set and changes to them."""
         settings = _settings(dataset, method, tuple(changes.items()))
         return cls(dataset=dataset, method=method, seed=seed, settings=settings, **fields)
@@ -81,7 +81,7 @@ class Experiment:
         """The settings of the method."""
         return _config(self.method, self.settings)
 
-    def draw(self) -> Noise:
+    def noise_spec(self) -> Noise:
         """The noise as the three parts of a graph meet it."""
         if self.noise == "none":
             return Noise()
@@ -98,7 +98,7 @@ class Experiment:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def training(self) -> "Experiment":
+    def training(self) -> "RunSpec":
         """The experiment that trains the same representation: what labels decide is left out.
 
         Only for methods that read no labels. Label noise, protocol and classifier do not reach
@@ -109,7 +109,7 @@ class Experiment:
         kind = self.noise.partition("@")[0]
         kept = kind in ATTRIBUTE_NOISE + EDGE_NOISE
         # which nodes are labelled decides where noise on training nodes goes: the seed fixes both
-        return Experiment(
+        return RunSpec(
             dataset=self.dataset,
             method=self.method,
             seed=self.seed,
@@ -121,12 +121,15 @@ class Experiment:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as a record holds them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values["split"] = values.pop("scored_on")
         return values | {"settings": dict(self.settings)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Experiment":
+    def from_dict(cls, values: Mapping[str, Any]) -> "RunSpec":
         """Read what `to_dict` wrote."""
-        return cls(**{**values, "settings": tuple(sorted(values["settings"].items()))})
+        fields = {**values, "settings": tuple(sorted(values["settings"].items()))}
+        fields["scored_on"] = fields.pop("split")
+        return cls(**fields)
 
     def __str__(self) -> str:
         noise = "" if self.noise == "none" else f", {self.noise} {self.level:g}"

@@ -30,8 +30,8 @@ from brgcl.benchmark.representations import (
     load_learned,
     save_learned,
 )
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.schedule import Job, plan
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.schedule import Job, schedule
 from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
 from brgcl.errors import InputError, unknown_name
@@ -47,7 +47,7 @@ Watcher = Callable[[Record], None]
 
 
 @dataclass(frozen=True)
-class Place:
+class ResultsFolder:
     """Where a runner works.
 
     Attributes:
@@ -70,8 +70,8 @@ class Place:
 
 
 def run(
-    experiments: Sequence[Experiment],
-    place: Place,
+    experiments: Sequence[RunSpec],
+    place: ResultsFolder,
     *,
     workers: int = 1,
     backend: str = "local",
@@ -95,13 +95,13 @@ def run(
     if backend not in BACKENDS:
         raise unknown_name("backend", backend, BACKENDS)
     root = None if place.root is None else place.root.absolute()
-    place = Place(place.records.absolute(), root)  # workers may stand in another folder
+    place = ResultsFolder(place.records.absolute(), root)  # workers may stand in another folder
     for dataset in dict.fromkeys(experiment.dataset for experiment in experiments):
         if not available(dataset, place.root):
             load_dataset(dataset, place.root)  # fetched now, or an error before anything is run
     reader = Reader(place.records)
     while True:
-        jobs = plan(experiments, reader.read(), retry=retry)
+        jobs = schedule(experiments, reader.read(), retry=retry)
         jobs = [job for job in jobs if _fits(job, deadline)]
         if not jobs:
             return
@@ -122,7 +122,7 @@ def _fits(job: Job, deadline: float | None) -> bool:
 
 def _spread(
     jobs: list[Job],
-    place: Place,
+    place: ResultsFolder,
     workers: int,
     backend: str,
     deadline: float | None,
@@ -140,7 +140,7 @@ def _spread(
 
 
 def _spread_by_ray(
-    jobs: list[Job], place: Place, workers: int, deadline: float | None, retry: bool
+    jobs: list[Job], place: ResultsFolder, workers: int, deadline: float | None, retry: bool
 ) -> Iterator[list[Record]]:
     """Hand jobs to the Ray cluster that `RAY_ADDRESS` names, or to one on this machine.
 
@@ -177,7 +177,7 @@ def _dask() -> AbstractContextManager[Any]:
 
 
 def run_job(
-    job: Job, place: Place, deadline: float | None = None, retry: bool = False
+    job: Job, place: ResultsFolder, deadline: float | None = None, retry: bool = False
 ) -> list[Record]:
     """Run a job, unless another runner has it, and write a record for each cell.
 
@@ -190,7 +190,7 @@ def run_job(
         done = _reader(place.records.absolute()).read()
         learned: Learned | None = None
         failure = ""
-        for cell in job.experiments:
+        for cell in job.specs:
             known = done.get(cell.key)
             if known is not None and not (retry and known.error):
                 continue
@@ -224,7 +224,7 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def learn(training: Experiment, place: Place) -> tuple[Learned, bool]:
+def learn(training: RunSpec, place: ResultsFolder) -> tuple[Learned, bool]:
     """Train without labels, or read the training from disk; returns whether it was there."""
     path = cache_file(place.cache, training, library_versions())
     found = load_learned(path)
@@ -237,7 +237,7 @@ def learn(training: Experiment, place: Place) -> tuple[Learned, bool]:
 
 
 def run_cell(
-    cell: Experiment, place: Place, learned: Learned | None, *, shared: bool = False
+    cell: RunSpec, place: ResultsFolder, learned: Learned | None, *, shared: bool = False
 ) -> Record:
     """Run one experiment.
 
@@ -272,7 +272,7 @@ def run_cell(
 
 
 def _train(
-    cell: Experiment, noisy: NoisyGraph, checkpoint: Path | None = None
+    cell: RunSpec, noisy: NoisyGraph, checkpoint: Path | None = None
 ) -> tuple[Fitted, Learned]:
     forget_peak_memory()
     start = time.process_time()
@@ -282,7 +282,7 @@ def _train(
 
 
 def _score(
-    cell: Experiment, noisy: NoisyGraph, fitted: Fitted, learned: Learned
+    cell: RunSpec, noisy: NoisyGraph, fitted: Fitted, learned: Learned
 ) -> tuple[dict[str, float], str]:
     if cell.task == "prototypes":
         if "num_prototypes" not in learned.facts:
@@ -303,13 +303,13 @@ def _known(**scores: float | None) -> dict[str, float]:
     return {name: score for name, score in scores.items() if score is not None}
 
 
-def _draw(cell: Experiment, place: Place) -> NoisyGraph:
+def _draw(cell: RunSpec, place: ResultsFolder) -> NoisyGraph:
     return draw_noisy_graph(
         _load(cell.dataset, place.root, cell.seed),
-        noise=cell.draw(),
+        noise=cell.noise_spec(),
         protocol=cell.protocol,
         seed=cell.seed,
-        scored_on=cell.split,
+        scored_on=cell.scored_on,
     )
 
 
@@ -323,7 +323,7 @@ def _load(dataset: str, root: Path | None, seed: int) -> Data:
     return load_dataset(dataset, root, seed=seed)
 
 
-def _describe(cell: Experiment, **found: Any) -> Record:
+def _describe(cell: RunSpec, **found: Any) -> Record:
     config = dataclasses.asdict(cell.config)
     config.pop("seed", None)
     return Record(cell, config=config, versions=library_versions(), **found)

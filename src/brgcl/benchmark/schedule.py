@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS
 from brgcl.methods import METHODS
 
@@ -19,21 +19,21 @@ class Job:
     """One training and the cells that it serves.
 
     Attributes:
-        experiments: The cells.
+        specs: The runs.
         seconds: Processor time that it will take, from records of its like; None if unknown.
     """
 
-    experiments: tuple[Experiment, ...]
+    specs: tuple[RunSpec, ...]
     seconds: float | None
 
     @property
     def name(self) -> str:
         """What the job is claimed by."""
-        return _shared(self.experiments[0]).key
+        return _shared(self.specs[0]).key
 
 
-def plan(
-    experiments: Iterable[Experiment], records: Mapping[str, Record], *, retry: bool = False
+def schedule(
+    experiments: Iterable[RunSpec], records: Mapping[str, Record], *, retry: bool = False
 ) -> list[Job]:
     """Group the cells that are not done into jobs, the cheapest first.
 
@@ -42,14 +42,14 @@ def plan(
         records: What is done, by key.
         retry: Whether cells that failed are run again.
     """
-    groups: dict[Experiment, list[Experiment]] = {}
+    groups: dict[RunSpec, list[RunSpec]] = {}
     for experiment in dict.fromkeys(experiments):
         done = records.get(experiment.key)
         if done is None or (retry and done.error):
             groups.setdefault(_shared(experiment), []).append(experiment)
     costs = Costs(records.values())
     jobs = [Job(tuple(cells), costs.of(cells)) for cells in groups.values()]
-    return sorted(jobs, key=lambda job: (_guess(job), job.experiments[0].seed))
+    return sorted(jobs, key=lambda job: (_guess(job), job.specs[0].seed))
 
 
 class Costs:
@@ -65,7 +65,7 @@ class Costs:
         self._scoring: dict[tuple[str, str, Any], list[float]] = {}
         for record in records:
             if record.error is None:
-                cell = record.experiment
+                cell = record.spec
                 for known, what, seconds in (
                     (self._training, cell.settings, record.training_seconds),
                     (self._scoring, cell.task, record.scoring_seconds),
@@ -73,7 +73,7 @@ class Costs:
                     for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
                         known.setdefault(key, []).append(seconds)
 
-    def of(self, cells: Sequence[Experiment]) -> float | None:
+    def of(self, cells: Sequence[RunSpec]) -> float | None:
         """Seconds for one training and the scores of all cells."""
         cell = cells[0]
         training = self._find(self._training, cell, cell.settings)
@@ -83,7 +83,7 @@ class Costs:
         return training + len(cells) * scoring
 
     def _find(
-        self, known: dict[tuple[str, str, Any], list[float]], cell: Experiment, what: Any
+        self, known: dict[tuple[str, str, Any], list[float]], cell: RunSpec, what: Any
     ) -> float | None:
         here = DATASETS[cell.dataset].num_nodes
         for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
@@ -103,9 +103,9 @@ def _guess(job: Job) -> float:
     """Seconds to sort by; a method that was never run stands by the size of its graph."""
     if job.seconds is not None:
         return job.seconds
-    return DATASETS[job.experiments[0].dataset].num_nodes / 100
+    return DATASETS[job.specs[0].dataset].num_nodes / 100
 
 
-def _shared(cell: Experiment) -> Experiment:
+def _shared(cell: RunSpec) -> RunSpec:
     """What all cells of a job have in common."""
     return cell if METHODS[cell.method].uses_labels else cell.training

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from brgcl.benchmark.experiment import Part, cells, cells_of, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs, runs_of
 from brgcl.benchmark.export import write_draws
 from brgcl.benchmark.records import Record, read_records
-from brgcl.benchmark.runner import BACKENDS, Place, run
-from brgcl.benchmark.schedule import plan
+from brgcl.benchmark.runner import BACKENDS, ResultsFolder, run
+from brgcl.benchmark.schedule import schedule
 from brgcl.benchmark.show.figures import plot_experiment
 from brgcl.benchmark.show.formats import (
     FORMATS,
@@ -57,9 +57,9 @@ def _part(
     levels: str | None,
     seeds: int | None = None,
     split: str = "test",
-) -> Part:
+) -> Selection:
     """What options leave of a table."""
-    return Part(
+    return Selection(
         options.parse_names(datasets),
         options.parse_names(rows),
         options.parse_levels(levels),
@@ -71,18 +71,18 @@ def _part(
 @bench.command(name="list")
 def list_(json_: options.Json = False) -> None:
     """List the tables and figures that can be run."""
-    suites = [load_suite(name) for name in suite_names()]
+    experiments = [load_experiment(name) for name in experiment_names()]
     if json_:
         print_json(
             {
                 "experiments": [
-                    {"name": s.name, "title": s.title, "source": s.source, "cells": len(cells(s))}
-                    for s in suites
+                    {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
+                    for s in experiments
                 ]
             }
         )
         return
-    rows = [[s.name, s.title, s.source, f"{len(cells(s)):,}"] for s in suites]
+    rows = [[s.name, s.title, s.source, f"{len(runs(s)):,}"] for s in experiments]
     show_table("Experiments", ["name", "title", "source", "cells"], rows)
 
 
@@ -117,15 +117,15 @@ def run_(
     """
     start = time.time()
     deadline = None if budget is None else start + options.parse_duration(budget)
-    wanted = cells_of(
-        [load_suite(name) for name in names], _part(datasets, methods, levels, seeds, split)
+    wanted = runs_of(
+        [load_experiment(name) for name in names], _part(datasets, methods, levels, seeds, split)
     )
-    experiments = list(dict.fromkeys(cell.experiment for cell in wanted))
+    experiments = list(dict.fromkeys(cell.spec for cell in wanted))
     what = " ".join(names)
-    place = Place(records, root)
+    place = ResultsFolder(records, root)
     before = read_records(records)
-    jobs = plan(experiments, before, retry=retry)
-    todo = sum(len(job.experiments) for job in jobs)
+    jobs = schedule(experiments, before, retry=retry)
+    todo = sum(len(job.specs) for job in jobs)
     say(f"{what}: {len(experiments):,} cells, {len(experiments) - todo:,} done, {todo:,} to run.")
     with watching(jobs, workers) as watch:
         run(
@@ -145,7 +145,7 @@ def run_(
         "seconds": time.time() - start,
     }
     for record in failed:
-        say(f"failed: {record.experiment}: {str(record.error).strip().splitlines()[-1]}")
+        say(f"failed: {record.spec}: {str(record.error).strip().splitlines()[-1]}")
     if json_:
         print_json(found)
     else:
@@ -174,19 +174,19 @@ def table(
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
     if format_ not in FORMATS:
         raise unknown_name("format", format_, FORMATS)
-    suite = load_suite(name)
-    if suite.kind != "grid":
-        pages = [facts_layout(suite, read_searches(Place(records).searches))]
+    experiment = load_experiment(name)
+    if experiment.kind != "grid":
+        pages = [facts_layout(experiment, read_searches(ResultsFolder(records).searches))]
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
     else:
         found = _existing_records(records, name)
-        part = _part(datasets, methods, levels, split=split)
+        selection = _part(datasets, methods, levels, split=split)
         if format_ in ("csv", "draws"):
             write = to_csv if format_ == "csv" else to_draws
-            stdout.file.write(write(table_cells(suite, found, part)))
+            stdout.file.write(write(table_cells(experiment, found, selection)))
             return
-        pages = layouts(suite, found, part)
+        pages = layouts(experiment, found, selection)
     form = {"text": to_text, "md": to_markdown, "latex": to_latex, "html": to_html}[format_]
     stdout.file.write("\n".join(form(page) for page in pages))
 
@@ -205,23 +205,22 @@ def plot_(
     json_: options.Json = False,
 ) -> None:
     """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
-    suite = load_suite(name)
-    file = Path(f"{suite.name}.svg") if out is None else out
+    experiment = load_experiment(name)
+    file = Path(f"{experiment.name}.svg") if out is None else out
     check_picture(file)
-    place, part = Place(records, root), _part(datasets, methods, levels)
-    if suite.kind == "hyperparameters":
-        figure = plot_searches(read_searches(place.searches, part.datasets))
-    elif is_map(suite):
-        runs = mapped_runs(suite, part)
-        found = read_records(records)
-        trained = read_or_train([run.experiment for run in runs], place, found, say)
-        figure = plot_maps(suite, runs, trained, place_nodes)
+    place, selection = ResultsFolder(records, root), _part(datasets, methods, levels)
+    if experiment.kind == "hyperparameters":
+        figure = plot_searches(read_searches(place.searches, selection.datasets))
+    elif is_map(experiment):
+        shown = mapped_runs(experiment, selection)
+        trained = read_or_train([each.spec for each in shown], place, read_records(records), say)
+        figure = plot_maps(experiment, shown, trained, place_nodes)
     else:
-        figure = plot_experiment(suite, _existing_records(records, name), part)
+        figure = plot_experiment(experiment, _existing_records(records, name), selection)
     save_picture(figure, file)
     if json_:
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
-        print_json({"experiment": suite.name, "file": str(file), "panels": panels})
+        print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
     else:
         stdout.print(f"Written to {file}", highlight=False, soft_wrap=True)
 
@@ -240,9 +239,9 @@ def draws(
     json_: options.Json = False,
 ) -> None:
     """Write the noise draws of a table as files, for other code to be run on the same ones."""
-    suite = load_suite(name)
+    experiment = load_experiment(name)
     number = write_draws(
-        suite,
+        experiment,
         out,
         _part(datasets, None, levels, seeds),
         root=root,
@@ -250,7 +249,7 @@ def draws(
         say=say,
     )
     if json_:
-        print_json({"experiment": suite.name, "draws": number, "folder": str(out)})
+        print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})
     else:
         stdout.print(
             f"{number:,} draws written to {out}; its README.txt says how to read them",

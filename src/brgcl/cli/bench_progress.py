@@ -25,7 +25,7 @@ def watching(jobs: Sequence[Job], workers: int) -> Iterator[Callable[[Record], N
         A function to call with each new record.
     """
     console = Console(stderr=True, markup=False, highlight=False)
-    total = sum(len(job.experiments) for job in jobs)
+    total = sum(len(job.specs) for job in jobs)
     left = Left(jobs, workers)
     ahead = Ahead()
     columns = (
@@ -42,7 +42,7 @@ def watching(jobs: Sequence[Job], workers: int) -> Iterator[Callable[[Record], N
             done += 1
             left.take(record)
             best = ahead.take(record)
-            state = str(record.experiment)
+            state = str(record.spec)
             if plain:
                 scores = "failed" if record.error else _scores(record)
                 console.print(f"{done}/{total}  {state}: {scores}  {left}", soft_wrap=True)
@@ -55,17 +55,17 @@ class Left:
     """Time that is left, from estimates of processor time and how fast it passed so far."""
 
     def __init__(self, jobs: Sequence[Job], workers: int) -> None:
-        costs = [(job, job.seconds / len(job.experiments)) for job in jobs if job.seconds]
-        self._cost = {cell: cost for job, cost in costs for cell in job.experiments}
-        self._unknown = {cell for job in jobs for cell in job.experiments} - set(self._cost)
+        costs = [(job, job.seconds / len(job.specs)) for job in jobs if job.seconds]
+        self._cost = {cell: cost for job, cost in costs for cell in job.specs}
+        self._unknown = {cell for job in jobs for cell in job.specs} - set(self._cost)
         self._total, self._workers, self._start = sum(self._cost.values()), workers, time.time()
         self._done = 0.0
 
     def take(self, record: Record) -> None:
         """Count a cell as done."""
-        cost = self._cost.pop(record.experiment, None)
+        cost = self._cost.pop(record.spec, None)
         self._done += cost or 0.0
-        self._unknown.discard(record.experiment)
+        self._unknown.discard(record.spec)
 
     def __str__(self) -> str:
         if self._unknown:
@@ -88,7 +88,7 @@ class Ahead:
         """Count a record, and say who is the best of this run beside it."""
         if record.error or not record.metrics:
             return ""
-        cell = record.experiment
+        cell = record.spec
         where = (cell.dataset, cell.noise, f"{cell.level:g}")
         metric, score = next(iter(record.metrics.items()))
         self._scores[where][cell.method].append(score)

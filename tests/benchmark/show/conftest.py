@@ -2,7 +2,7 @@
 
 import pytest
 
-from brgcl.benchmark.experiment import Part, cells, load_suite
+from brgcl.benchmark.experiment import Selection, load_experiment, runs
 from brgcl.benchmark.records import Record
 
 SMALL = """
@@ -43,18 +43,18 @@ def scores():
 def small(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SMALL)
-    return load_suite(str(path))
+    return load_experiment(str(path))
 
 
 @pytest.fixture
 def records(small, scores):
     found = {}
-    for cell in cells(small, Part(datasets=["cora"])):
+    for cell in runs(small, Selection(datasets=["cora"])):
         mine = scores.get((cell.row, cell.level), [])
-        if cell.experiment.seed < len(mine):
-            found[cell.experiment.key] = Record(
-                cell.experiment,
-                {"accuracy": mine[cell.experiment.seed]},
+        if cell.spec.seed < len(mine):
+            found[cell.spec.key] = Record(
+                cell.spec,
+                {"accuracy": mine[cell.spec.seed]},
                 realised={"labels": 0.375, "attributes": 0.0, "edges": 0.0},
                 training_seconds=360.0,
             )

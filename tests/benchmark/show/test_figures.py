@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.figures import plot_experiment
 from brgcl.benchmark.show.node_maps import is_map
@@ -34,22 +34,22 @@ settings = { hidden = 64 }
 
 
 @pytest.fixture
-def suite(tmp_path):
+def experiment(tmp_path):
     (tmp_path / "own.toml").write_text(HEAD + ROWS)
-    return load_suite(str(tmp_path / "own.toml"))
+    return load_experiment(str(tmp_path / "own.toml"))
 
 
-def panels(suite, records, **chosen):
+def panels(experiment, records, **chosen):
     """Plot a table from records, and give its panels by title."""
-    figure = plot_experiment(suite, records, Part(**chosen))
+    figure = plot_experiment(experiment, records, Selection(**chosen))
     return {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
 
 
-def measure(suite, **chosen):
+def measure(experiment, **chosen):
     """Fabricated records of cells."""
     return {
-        cell.experiment.key: Record(
-            cell.experiment,
+        cell.spec.key: Record(
+            cell.spec,
             {
                 **dict.fromkeys(("accuracy", "acc", "nmi", "ari", "confident_share"), score),
                 "num_prototypes": 64.0,
@@ -57,8 +57,8 @@ def measure(suite, **chosen):
             },
             realised=dict.fromkeys(("labels", "attributes", "edges"), cell.level),
         )
-        for cell in cells(suite, Part(**chosen))
-        for score in [0.8 - 0.5 * cell.level + 0.01 * cell.experiment.seed]
+        for cell in runs(experiment, Selection(**chosen))
+        for score in [0.8 - 0.5 * cell.level + 0.01 * cell.spec.seed]
     }
 
 
@@ -74,17 +74,17 @@ def values(axes, label):
 # Curves
 
 
-def test_a_panel_for_each_graph_and_kind_of_noise_and_a_line_for_each_measured_row(suite):
-    records = measure(suite, datasets=["demo"], rows=["brgcl", "wide"])
-    found = panels(suite, records)
+def test_a_panel_for_each_graph_and_kind_of_noise_and_a_line_for_each_measured_row(experiment):
+    records = measure(experiment, datasets=["demo"], rows=["brgcl", "wide"])
+    found = panels(experiment, records)
     assert list(found) == ["demo, symmetric (n = 3)", "demo, pair (n = 3)"]
     for axes in found.values():
         assert labels(axes) == ["brgcl", "wide", "brgcl, published"]  # shared values: once
         assert len(axes.collections) == 2  # a band each
 
 
-def test_the_clean_cell_begins_every_curve_and_values_are_per_cent(suite):
-    found = panels(suite, measure(suite, datasets=["demo"]))
+def test_the_clean_cell_begins_every_curve_and_values_are_per_cent(experiment):
+    found = panels(experiment, measure(experiment, datasets=["demo"]))
     for axes in found.values():
         x, y = values(axes, "gcn")
         assert list(x) == [0, 20, 40]
@@ -94,8 +94,8 @@ def test_the_clean_cell_begins_every_curve_and_values_are_per_cent(suite):
         assert list(axes.get_xticks()) == [0, 20, 40]
 
 
-def test_the_published_line_is_dashed_in_the_colour_of_its_row(suite):
-    axes = panels(suite, measure(suite, datasets=["demo"]))["demo, pair (n = 3)"]
+def test_the_published_line_is_dashed_in_the_colour_of_its_row(experiment):
+    axes = panels(experiment, measure(experiment, datasets=["demo"]))["demo, pair (n = 3)"]
     ours, theirs = (
         next(line for line in axes.get_lines() if line.get_label() == name)
         for name in ("brgcl", "brgcl, published")
@@ -105,44 +105,48 @@ def test_the_published_line_is_dashed_in_the_colour_of_its_row(suite):
     assert theirs.get_linestyle() == "--"
 
 
-def test_one_draw_has_no_band(suite):
-    found = panels(suite, measure(suite, datasets=["demo"], seeds=1))
+def test_one_draw_has_no_band(experiment):
+    found = panels(experiment, measure(experiment, datasets=["demo"], seeds=1))
     assert list(found) == ["demo, symmetric (n = 1)", "demo, pair (n = 1)"]
     assert all(len(axes.collections) == 0 for axes in found.values())
 
 
-def test_a_row_with_fewer_draws_says_so(suite):
-    records = measure(suite, datasets=["demo"], rows=["brgcl"])
-    records |= measure(suite, datasets=["demo"], rows=["gcn"], seeds=2)
-    axes = panels(suite, records)["demo, pair (n = 2 to 3)"]
+def test_a_row_with_fewer_draws_says_so(experiment):
+    records = measure(experiment, datasets=["demo"], rows=["brgcl"])
+    records |= measure(experiment, datasets=["demo"], rows=["gcn"], seeds=2)
+    axes = panels(experiment, records)["demo, pair (n = 2 to 3)"]
     legend = [text.get_text() for text in axes.figure.legends[0].get_texts()]
     assert legend == ["brgcl", "gcn (n = 2)", "the paper's value"]
 
 
-def test_a_missing_cell_breaks_the_line(suite):
-    axes = panels(suite, measure(suite, datasets=["demo"], levels=[0.0, 0.4]))["demo, pair (n = 3)"]
+def test_a_missing_cell_breaks_the_line(experiment):
+    axes = panels(experiment, measure(experiment, datasets=["demo"], levels=[0.0, 0.4]))[
+        "demo, pair (n = 3)"
+    ]
     y = values(axes, "gcn")[1]
     assert np.isnan(y).tolist() == [False, True, False]
 
 
-def test_a_kind_of_noise_that_was_not_run_has_no_panel(suite):
+def test_a_kind_of_noise_that_was_not_run_has_no_panel(experiment):
     records = {
         key: record
-        for key, record in measure(suite, datasets=["cora"]).items()
-        if record.experiment.noise != "pair"
+        for key, record in measure(experiment, datasets=["cora"]).items()
+        if record.spec.noise != "pair"
     }
-    assert list(panels(suite, records)) == ["cora (n = 3)"]
+    assert list(panels(experiment, records)) == ["cora (n = 3)"]
 
 
-def test_clean_cells_alone_are_no_curve(suite):
-    records = measure(suite, datasets=["cora"], levels=[0.0])
+def test_clean_cells_alone_are_no_curve(experiment):
+    records = measure(experiment, datasets=["cora"], levels=[0.0])
     with pytest.raises(InputError, match="hold no noisy cell of 'own' yet"):
-        panels(suite, records)
-    assert list(panels(suite, records, levels=[0.0])) == ["cora (n = 3)"]
+        panels(experiment, records)
+    assert list(panels(experiment, records, levels=[0.0])) == ["cora (n = 3)"]
 
 
-def test_some_graphs_rows_and_levels_can_be_chosen(suite):
-    found = panels(suite, measure(suite), datasets=["cora"], rows=["gcn"], levels=[0.2, 0.4])
+def test_some_graphs_rows_and_levels_can_be_chosen(experiment):
+    found = panels(
+        experiment, measure(experiment), datasets=["cora"], rows=["gcn"], levels=[0.2, 0.4]
+    )
     assert list(found) == ["cora, symmetric (n = 3)", "cora, pair (n = 3)"]
     x, _ = values(found["cora, pair (n = 3)"], "gcn")
     assert list(x) == [20, 40]
@@ -153,11 +157,11 @@ def test_some_graphs_rows_and_levels_can_be_chosen(suite):
 
 
 def test_one_level_is_plotted_as_dots_with_hollow_published_values():
-    suite = load_suite("ablation")
-    found = panels(suite, measure(suite, datasets=["cora", "pubmed"]))
+    experiment = load_experiment("ablation")
+    found = panels(experiment, measure(experiment, datasets=["cora", "pubmed"]))
     assert list(found) == ["cora (n = 3)", "pubmed (n = 3)"]
     first, second = found.values()
-    assert [text.get_text() for text in first.get_yticklabels()] == list(suite.rows)
+    assert [text.get_text() for text in first.get_yticklabels()] == list(experiment.rows)
     assert not any(text.get_text() for text in second.get_yticklabels())
     hollow = [line for line in first.get_lines() if line.get_label().endswith("published")]
     assert len(hollow) == 4
@@ -167,14 +171,14 @@ def test_one_level_is_plotted_as_dots_with_hollow_published_values():
     assert len(first.collections) == 4  # error bars
 
 
-def test_a_chosen_level_is_plotted_as_dots(suite):
-    found = panels(suite, measure(suite), levels=[0.4], datasets=["demo"])
+def test_a_chosen_level_is_plotted_as_dots(experiment):
+    found = panels(experiment, measure(experiment), levels=[0.4], datasets=["demo"])
     assert list(found) == ["demo, symmetric (n = 3)", "demo, pair (n = 3)"]
 
 
 def test_numbers_of_prototypes_are_not_per_cent_and_a_cap_is_marked():
-    suite = load_suite("prototypes")
-    found = panels(suite, measure(suite, datasets=["cora"]), rows=["brgcl"])
+    experiment = load_experiment("prototypes")
+    found = panels(experiment, measure(experiment, datasets=["cora"]), rows=["brgcl"])
     assert list(found) == ["cora (n = 3)"]  # two metrics, one title: the last is left
     figure = found["cora (n = 3)"].figure
     assert [axes.get_xlabel() for axes in figure.axes] == ["prototypes", "confident nodes, %"]
@@ -185,38 +189,38 @@ def test_numbers_of_prototypes_are_not_per_cent_and_a_cap_is_marked():
 # All of them
 
 
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", experiment_names())
 def test_every_table_can_be_plotted(name):
-    suite = load_suite(name)
-    if suite.kind != "grid":
+    experiment = load_experiment(name)
+    if experiment.kind != "grid":
         with pytest.raises(InputError, match="no picture"):
-            panels(suite, {})
+            panels(experiment, {})
         return
-    if is_map(suite):
+    if is_map(experiment):
         return  # made of trainings, not of records
-    chosen = {"datasets": suite.datasets[:1]}
-    records = measure(suite, **chosen, seeds=2)
-    found = panels(suite, records, **chosen)
+    chosen = {"datasets": experiment.datasets[:1]}
+    records = measure(experiment, **chosen, seeds=2)
+    found = panels(experiment, records, **chosen)
     assert found
-    if suite.task == "classify" and len(suite.levels) > 1:
-        assert len(found) == len(suite.noise)
+    if experiment.task == "classify" and len(experiment.levels) > 1:
+        assert len(found) == len(experiment.noise)
         for axes in found.values():
-            rows = {cell.row for cell in cells(suite, Part(**chosen))}
+            rows = {cell.row for cell in runs(experiment, Selection(**chosen))}
             assert rows <= set(labels(axes))
 
 
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", experiment_names())
 def test_rows_of_a_table_look_different(name):
-    styles = list(row_styles(load_suite(name)).values())
+    styles = list(row_styles(load_experiment(name)).values())
     assert len({(style.color, style.marker) for style in styles}) == len(styles)
     assert sum(style.stands_out for style in styles) == (1 if styles else 0)
 
 
 def test_a_method_looks_the_same_in_all_tables():
     looks = {}
-    for name in suite_names():
-        suite = load_suite(name)
-        for row, style in row_styles(suite).items():
-            if row == suite.rows[row].method:
+    for name in experiment_names():
+        experiment = load_experiment(name)
+        for row, style in row_styles(experiment).items():
+            if row == experiment.rows[row].method:
                 assert looks.setdefault(row, style) == style
     assert looks["brgcl"].color == OURS

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from brgcl.benchmark.experiment import Part
+from brgcl.benchmark.experiment import Selection
 from brgcl.benchmark.show.formats import (
     CSV_COLUMNS,
     to_csv,
@@ -19,7 +19,7 @@ from brgcl.benchmark.show.statistics import table_cells
 
 
 def test_forms(small, records):
-    layout = layouts(small, records, Part(datasets=["cora"]))[0]
+    layout = layouts(small, records, Selection(datasets=["cora"]))[0]
     assert "**73.0 ± 2.6 (4)**" in to_markdown(layout)
     assert "paper 60.0 ± 2.0, +5.5" in to_markdown(layout)
     assert "gcn: The baseline." in to_markdown(layout)
@@ -43,7 +43,7 @@ def test_csv_has_the_promised_columns(small, records):
 
 
 def test_every_draw_can_be_traced_to_its_record(small, records):
-    text = to_draws(table_cells(small, records, Part(datasets=["cora"])))
+    text = to_draws(table_cells(small, records, Selection(datasets=["cora"])))
     for row in csv.DictReader(io.StringIO(text)):
         known = records.get(row["key"])
         assert (row["value"] == "") == (known is None)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from brgcl.benchmark.experiment import Part, cells, load_suite
+from brgcl.benchmark.experiment import Selection, load_experiment, runs
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.show.formats import to_markdown, to_text
 from brgcl.benchmark.show.layout import layouts, settings_layout, statistics_layout
 from brgcl.config import BRGCLConfig
@@ -20,23 +20,23 @@ def test_a_missing_cell_says_so_with_its_hours(small, records):
 
 
 def test_failed_cells_say_so(small, records):
-    cell = cells(small, Part(datasets=["cora"], rows=["s2gc"], levels=[0.4], seeds=1))[0].experiment
-    found = layouts(small, records | {cell.key: Record(cell, {}, error="broken")})
+    (run,) = runs(small, Selection(datasets=["cora"], rows=["s2gc"], levels=[0.4], seeds=1))
+    found = layouts(small, records | {run.spec.key: Record(run.spec, {}, error="broken")})
     assert "failed (1)" in to_text(found[0])
 
 
 def test_a_capped_number_is_a_lower_bound():
-    small = load_suite("prototypes")
-    cell = Experiment.of("cora", "brgcl", 0, {}, task="prototypes")
+    small = load_experiment("prototypes")
+    cell = RunSpec.of("cora", "brgcl", 0, {}, task="prototypes")
     metrics = {"num_prototypes": 64.0, "capped": 1.0, "confident_share": 0.9}
     (layout,) = layouts(
-        small, {cell.key: Record(cell, metrics)}, Part(datasets=["cora"], rows=["brgcl"])
+        small, {cell.key: Record(cell, metrics)}, Selection(datasets=["cora"], rows=["brgcl"])
     )
     assert "≥ 64.0 (1)" in to_text(layout)
 
 
 def test_sizes_of_graphs_stand_beside_the_papers():
-    text = to_markdown(statistics_layout(load_suite("dataset-statistics")))
+    text = to_markdown(statistics_layout(load_experiment("dataset-statistics")))
     assert "paper" in text
     assert "ogbn-arxiv" in text
 
@@ -44,10 +44,10 @@ def test_sizes_of_graphs_stand_beside_the_papers():
 @pytest.mark.parametrize(("name", "word"), [("probe", "published"), ("symmetric", "paper")])
 def test_figures_from_elsewhere_are_not_called_the_papers(name, word):
     """The figures beside the linear probe are those of other authors."""
-    suite = load_suite(name)
-    part = Part(datasets=["cora"], rows=["gcn"], levels=[0.0])
-    gcn = cells(suite, part)[0].experiment
-    (layout,) = layouts(suite, {gcn.key: Record(gcn, {"accuracy": 0.8})}, part)
+    experiment = load_experiment(name)
+    selection = Selection(datasets=["cora"], rows=["gcn"], levels=[0.0])
+    gcn = runs(experiment, selection)[0].spec
+    (layout,) = layouts(experiment, {gcn.key: Record(gcn, {"accuracy": 0.8})}, selection)
     texts = [line.text for line in layout.rows[0][1][0]]
     assert [text.split()[0] for text in texts if "8" in text and "(" not in text] == [word]
 
@@ -79,7 +79,7 @@ def search():
 
 
 def test_a_search_is_shown_with_what_it_is_worth(search):
-    text = to_text(settings_layout(load_suite("hyperparameters"), {"cora": search}))
+    text = to_text(settings_layout(load_experiment("hyperparameters"), {"cora": search}))
     assert "81 of 81 cells of the grid" in text
     assert "gain +2.1 ± 1.4" in text
     assert "Δ -1.0 [-1.8, -0.2]" in text
@@ -88,14 +88,14 @@ def test_a_search_is_shown_with_what_it_is_worth(search):
 
 
 def test_the_presets_and_the_papers_values_are_shown():
-    suite = load_suite("hyperparameters")
-    text = to_text(settings_layout(suite, {}))
+    experiment = load_experiment("hyperparameters")
+    text = to_text(settings_layout(experiment, {}))
     assert "paper 0.35" in text
     assert f"{BRGCLConfig.preset('cora').xi:g}" in text
 
 
 def test_a_choice_that_was_not_compared_says_so(search):
     text = to_text(
-        settings_layout(load_suite("hyperparameters"), {"cora": search | {"comparison": None}})
+        settings_layout(load_experiment("hyperparameters"), {"cora": search | {"comparison": None}})
     )
     assert "not compared" in text

@@ -9,7 +9,7 @@ import torch
 pytest.importorskip("matplotlib")
 pytest.importorskip("openTSNE")
 
-from brgcl.benchmark.experiment import Part, load_suite
+from brgcl.benchmark.experiment import Selection, load_experiment
 from brgcl.benchmark.representations import Learned
 from brgcl.benchmark.show.node_maps import mapped_runs, plot_maps
 from brgcl.errors import InputError
@@ -17,7 +17,7 @@ from brgcl.report.report import place_nodes
 
 
 def made_up(run, confidence):
-    rng = np.random.default_rng(zlib.crc32(run.experiment.key.encode()))
+    rng = np.random.default_rng(zlib.crc32(run.spec.key.encode()))
     z = torch.from_numpy(rng.normal(size=(40, 8)).astype(np.float32))
     return Learned(z, confidence, {"confident_share": 0.625})
 
@@ -27,10 +27,10 @@ def first_two(z, *, seed):
 
 
 def test_maps_show_confidence_at_each_level():
-    suite = load_suite("confidence-map")
-    runs = mapped_runs(suite)
+    experiment = load_experiment("confidence-map")
+    runs = mapped_runs(experiment)
     figure = plot_maps(
-        suite, runs, [made_up(run, torch.linspace(0, 1, 40)) for run in runs], first_two
+        experiment, runs, [made_up(run, torch.linspace(0, 1, 40)) for run in runs], first_two
     )
     found = {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
     assert list(found)[:2] == ["cora, clean: 62 % confident", "cora, within 10 %: 62 % confident"]
@@ -43,23 +43,23 @@ def test_maps_show_confidence_at_each_level():
 
 
 def test_the_same_training_gives_the_same_map():
-    suite = load_suite("confidence-map")
-    runs = mapped_runs(suite, Part(datasets=["cora"], levels=[0.0]))
+    experiment = load_experiment("confidence-map")
+    runs = mapped_runs(experiment, Selection(datasets=["cora"], levels=[0.0]))
     trained = [made_up(run, torch.linspace(0, 1, 40)) for run in runs]
     first, second = (
-        plot_maps(suite, runs, trained, place_nodes).axes[0].collections[0].get_offsets()
+        plot_maps(experiment, runs, trained, place_nodes).axes[0].collections[0].get_offsets()
         for _ in range(2)
     )
     assert np.array_equal(first, second)
 
 
 def test_a_method_without_confidence_has_no_map():
-    suite = load_suite("confidence-map")
-    runs = mapped_runs(suite)
+    experiment = load_experiment("confidence-map")
+    runs = mapped_runs(experiment)
     with pytest.raises(InputError, match="brgcl has no confidence"):
-        plot_maps(suite, runs, [made_up(run, None) for run in runs], first_two)
+        plot_maps(experiment, runs, [made_up(run, None) for run in runs], first_two)
 
 
 def test_a_part_without_cells_is_an_error():
     with pytest.raises(InputError, match="has no such cells"):
-        mapped_runs(load_suite("confidence-map"), Part(datasets=[]))
+        mapped_runs(load_experiment("confidence-map"), Selection(datasets=[]))

@@ -5,7 +5,7 @@ from statistics import mean, stdev
 import pytest
 from scipy import stats
 
-from brgcl.benchmark.experiment import Part
+from brgcl.benchmark.experiment import Selection
 from brgcl.benchmark.show.layout import layouts
 from brgcl.benchmark.show.statistics import table_cells
 from brgcl.errors import InputError
@@ -13,7 +13,7 @@ from brgcl.evaluate.paired import paired_difference
 
 
 def one_cell(small, records, row, level):
-    (found,) = table_cells(small, records, Part(datasets=["cora"], rows=[row], levels=[level]))
+    (found,) = table_cells(small, records, Selection(datasets=["cora"], rows=[row], levels=[level]))
     return found
 
 
@@ -52,7 +52,7 @@ def test_best_and_its_ties_are_marked(small, records):
 
 def test_a_row_with_easy_draws_only_is_not_the_best(small, records, scores):
     for key, record in list(records.items()):
-        of = record.experiment
+        of = record.spec
         if (of.method, of.level, of.seed) == ("gcn", 0.4, 3):
             record.metrics["accuracy"] = scores["brgcl", 0.4][3] - 0.001
         elif (of.method, of.level) == ("gcn", 0.4):
@@ -71,10 +71,10 @@ def test_a_row_below_by_more_than_a_point_is_no_tie():
 
 def test_an_unknown_row_is_an_error(small, records):
     with pytest.raises(InputError, match="did you mean 'gcn'"):
-        table_cells(small, records, Part(rows=["gnc"]))
+        table_cells(small, records, Selection(rows=["gnc"]))
 
 
 def test_validation_figures_and_test_figures_are_apart(small, records):
-    found = table_cells(small, records, Part(split="validation"))
+    found = table_cells(small, records, Selection(scored_on="validation"))
     assert all(cell.n == 0 for cell in found)
-    assert "validation nodes" in layouts(small, records, Part(split="validation"))[0].title
+    assert "validation nodes" in layouts(small, records, Selection(scored_on="validation"))[0].title

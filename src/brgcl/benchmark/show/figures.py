@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import nan
 from typing import Any
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.layout import noise_name
 from brgcl.benchmark.show.panels import (
@@ -33,24 +33,26 @@ DRAWS = "Mean over n draws; {spread}: one standard deviation, where n > 1."
 GREY = "#555555"
 
 
-def plot_experiment(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> Any:
+def plot_experiment(
+    experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
+) -> Any:
     """Plot the measured cells of a table, or of a part of it; returns the matplotlib figure.
 
     Raises:
         InputError: Nothing of it was measured, or it lists facts that have no picture.
     """
-    if suite.kind != "grid":
+    if experiment.kind != "grid":
         raise InputError(
-            f"'{suite.name}' lists facts, of which there is no picture; "
-            f"brgcl bench table {suite.name} shows them"
+            f"'{experiment.name}' lists facts, of which there is no picture; "
+            f"brgcl bench table {experiment.name} shows them"
         )
-    cells = table_cells(suite, records, part)
+    cells = table_cells(experiment, records, selection)
     if not is_measured(cells):
         what = "no noisy cell" if _is_curve(cells) else "nothing"
         raise InputError(
-            f"the records hold {what} of '{suite.name}' yet; brgcl bench run measures it"
+            f"the records hold {what} of '{experiment.name}' yet; brgcl bench run measures it"
         )
-    return plot_curves(suite, cells) if _is_curve(cells) else plot_dots(suite, cells)
+    return plot_curves(experiment, cells) if _is_curve(cells) else plot_dots(experiment, cells)
 
 
 def is_measured(cells: Sequence[Cell]) -> bool:
@@ -66,52 +68,54 @@ def _is_curve(cells: Sequence[Cell]) -> bool:
     return len({cell.level for cell in cells}) > 1
 
 
-def plot_curves(suite: Suite, cells: Sequence[Cell]) -> Any:
+def plot_curves(experiment: Experiment, cells: Sequence[Cell]) -> Any:
     """Plot a metric over the level of noise, one panel for each graph and kind of noise.
 
     Published values are dashed; where two rows have the same ones, they are plotted once.
     """
-    panels = curve_panels(suite, cells)
+    panels = curve_panels(experiment, cells)
     places = [panel.place for panel in panels]
-    styles = row_styles(suite)
+    styles = row_styles(experiment)
     lines, width = (1 + max(place[i] for place in places) for i in (0, 1))
     inches = 0.66 * PAGE if width == 1 else max(PAGE, 2.2 * width)
     several = len({panel.noise for panel in panels}) > 1
     with look():
         handles = [
             handle(row_label(name, panels), **styles[name].line)
-            for name in shown_rows(suite, panels)
+            for name in shown_rows(experiment, panels)
         ]
-        if any(panel.published(suite) for panel in panels):
-            handles.append(handle(_published(suite), color=GREY, linestyle="--", linewidth=0.9))
+        if any(panel.published(experiment) for panel in panels):
+            handles.append(
+                handle(_published(experiment), color=GREY, linestyle="--", linewidth=0.9)
+            )
         below = 0.17 * -(-len(handles) // legend_columns(handles, inches)) + 0.8
         height = min(2.0, 8.0 / lines) if width > 1 else 2.6
-        figure, all_axes = new_figure(suite.title, inches, height * lines + below, places)
+        figure, all_axes = new_figure(experiment.title, inches, height * lines + below, places)
         same_scale: dict[tuple[str, str], Any] = {}
         for panel, axes in zip(panels, all_axes, strict=True):
             first = same_scale.setdefault((panel.dataset, panel.metric), axes)
             if first is not axes:
                 axes.sharey(first)
-            _plot_curves(axes, suite, panel, styles)
+            _plot_curves(axes, experiment, panel, styles)
             axes.set_title(_panel_title(panel, several))
             line, column = panel.place
             if (line + 1, column) not in places:
                 axes.set_xlabel(f"{noise_part(panel.noise)} noise ({panel.noise}), %")
-            if (line, column - 1) not in places or len(suite.metrics) > 1:
+            if (line, column - 1) not in places or len(experiment.metrics) > 1:
                 axes.set_ylabel(metric_name(panel.metric))
         add_legend(figure, handles, DRAWS.format(spread="band"))
     return figure
 
 
-def plot_dots(suite: Suite, cells: Sequence[Cell]) -> Any:
+def plot_dots(experiment: Experiment, cells: Sequence[Cell]) -> Any:
     """Plot means with their deviations, one panel for each graph and metric.
 
     Published values are hollow.
     """
-    panels = dot_panels(suite, cells)
+    panels = dot_panels(experiment, cells)
     places = [panel.place for panel in panels]
-    styles = row_styles(suite)
-    rows = shown_rows(suite, panels)
+    styles = row_styles(experiment)
+    rows = shown_rows(experiment, panels)
     names = [textwrap.fill(row_label(row, panels), 36, break_on_hyphens=False) for row in rows]
     lines, width = (1 + max(place[i] for place in places) for i in (0, 1))
     tallest = max(name.count("\n") for name in names)
@@ -119,7 +123,7 @@ def plot_dots(suite: Suite, cells: Sequence[Cell]) -> Any:
     inches = 0.66 * PAGE if width == 1 else max(PAGE, 1.3 * width + 1.5)
     several = len({(panel.noise, panel.level) for panel in panels}) > 1
     with look():
-        title = _title(suite, panels)
+        title = _title(experiment, panels)
         figure, all_axes = new_figure(title, inches, height * lines + 0.7, places)
         for panel, axes in zip(panels, all_axes, strict=True):
             _plot_dots(axes, panel, rows, styles)
@@ -131,11 +135,13 @@ def plot_dots(suite: Suite, cells: Sequence[Cell]) -> Any:
             axes.set_title(_panel_title(panel, several))
             axes.set_xlabel(metric_name(panel.metric))
         shown = [cell for panel in panels for cell in panel.cells]
-        add_legend(figure, _dot_handles(suite, shown), DRAWS.format(spread="bar"))
+        add_legend(figure, _dot_handles(experiment, shown), DRAWS.format(spread="bar"))
     return figure
 
 
-def _plot_curves(axes: Any, suite: Suite, panel: Panel, styles: Mapping[str, Style]) -> None:
+def _plot_curves(
+    axes: Any, experiment: Experiment, panel: Panel, styles: Mapping[str, Style]
+) -> None:
     alpha = 0.13 if len(panel.rows) < 8 else 0.07
     for name in panel.rows:
         style = styles[name]
@@ -147,7 +153,7 @@ def _plot_curves(axes: Any, suite: Suite, panel: Panel, styles: Mapping[str, Sty
             half = [nan if cell.std is None else panel.scale * cell.std for cell in mine]
             low, high = ([a + sign * b for a, b in zip(y, half, strict=True)] for sign in (-1, 1))
             axes.fill_between(x, low, high, color=style.color, alpha=alpha, linewidth=0)
-    for name, theirs in panel.published(suite).items():
+    for name, theirs in panel.published(experiment).items():
         style = styles[name]
         axes.plot(
             [100 * cell.level for cell in theirs],
@@ -183,18 +189,18 @@ def _plot_dots(axes: Any, panel: Panel, rows: Sequence[str], styles: Mapping[str
     axes.tick_params(axis="y", length=0)
 
 
-def _dot_handles(suite: Suite, shown: Sequence[Cell]) -> list[Any]:
+def _dot_handles(experiment: Experiment, shown: Sequence[Cell]) -> list[Any]:
     grey = {"color": GREY, "linestyle": "none", "markersize": 4}
     handles = [handle("measured", marker="o", **grey)]
     if any(cell.published_mean is not None for cell in shown):
-        handles.append(handle(_published(suite), marker="o", markerfacecolor="white", **grey))
+        handles.append(handle(_published(experiment), marker="o", markerfacecolor="white", **grey))
     if any(cell.at_least for cell in shown):
         handles.append(handle("lower bound (cap reached)", marker=">", **grey))
     return handles
 
 
-def _published(suite: Suite) -> str:
-    return "the paper's value" if suite.published_label == "paper" else "published value"
+def _published(experiment: Experiment) -> str:
+    return "the paper's value" if experiment.published_label == "paper" else "published value"
 
 
 def _panel_title(panel: Panel, several: bool) -> str:
@@ -202,10 +208,10 @@ def _panel_title(panel: Panel, several: bool) -> str:
     return f"{name} ({count_text(panel.counts)})"
 
 
-def _title(suite: Suite, panels: Sequence[Panel]) -> str:
+def _title(experiment: Experiment, panels: Sequence[Panel]) -> str:
     """The title of the table, with the noise where all panels share it."""
     told = {noise_name(panel.noise, panel.level or 0.0) for panel in panels}
     noise = panels[0].noise
     if len(told) > 1 or noise == "none":
-        return suite.title
-    return f"{suite.title}\n({noise_part(noise)} noise: {told.pop()})"
+        return experiment.title
+    return f"{experiment.title}\n({noise_part(noise)} noise: {told.pop()})"

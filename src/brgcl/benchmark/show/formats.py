@@ -106,7 +106,7 @@ def to_draws(cells: Sequence[Cell]) -> str:
     rows = [
         [
             cell.dataset, cell.row, cell.noise, cell.level, cell.metric,
-            draw.run.seed, draw.value, draw.run.key,
+            draw.spec.seed, draw.value, draw.spec.key,
         ]
         for cell in cells
         for draw in cell.draws

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.statistics import SHARES, Cell, footnotes, table_cells
 from brgcl.config import BRGCLConfig
@@ -62,19 +62,23 @@ class Layout:
     notes: Sequence[str] = ()
 
 
-def layouts(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Layout]:
+def layouts(
+    experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
+) -> list[Layout]:
     """Make one table for each graph; arguments as those of `table_cells`."""
-    cells = table_cells(suite, records, part)
-    used = {record.experiment.dataset for record in records.values()}
+    cells = table_cells(experiment, records, selection)
+    used = {record.spec.dataset for record in records.values()}
     found = []
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         here = [cell for cell in cells if cell.dataset == dataset]
-        found.append(_layout(suite, dataset, here, part.split, has_files=dataset in used))
+        found.append(
+            _layout(experiment, dataset, here, selection.scored_on, has_files=dataset in used)
+        )
     return found
 
 
 def _layout(
-    suite: Suite, dataset: str, cells: Sequence[Cell], split: str, *, has_files: bool
+    experiment: Experiment, dataset: str, cells: Sequence[Cell], scored_on: str, *, has_files: bool
 ) -> Layout:
     columns = list(dict.fromkeys((cell.noise, cell.level, cell.metric) for cell in cells))
     names = list(dict.fromkeys(cell.row for cell in cells))
@@ -84,7 +88,7 @@ def _layout(
         cell = at.get(where)
         if cell is None:
             return []
-        return cell_lines(cell, has_files=has_files, source=suite.published_label)
+        return cell_lines(cell, has_files=has_files, source=experiment.published_label)
 
     rows = [(name, [lines(name, *column) for column in columns]) for name in names]
     realised = [
@@ -93,12 +97,12 @@ def _layout(
     ]
     if any(realised):
         rows.append(("realised noise", [[Line(text)] if text else [] for text in realised]))
-    several = len(suite.metrics) > 1
+    several = len(experiment.metrics) > 1
     heads = [_head(noise, level, metric, several) for noise, level, metric in columns]
-    scored = "" if split == "test" else ", validation nodes"
-    notes = footnotes(suite, dataset, names)
-    title = f"{suite.title}: {dataset}{scored}"
-    return Layout(title, ["method", *heads], rows, suite.notes, notes)
+    scored = "" if scored_on == "test" else ", validation nodes"
+    notes = footnotes(experiment, dataset, names)
+    title = f"{experiment.title}: {dataset}{scored}"
+    return Layout(title, ["method", *heads], rows, experiment.notes, notes)
 
 
 def noise_name(noise: str, level: float) -> str:
@@ -190,42 +194,45 @@ def format_interval(gap: Paired, metric: str) -> str:
     return f"{text} [{low}, {high}]"
 
 
-def statistics_layout(suite: Suite) -> Layout:
+def statistics_layout(experiment: Experiment) -> Layout:
     """The sizes of the graphs as loaded, beside those in the paper."""
     rows = []
-    for dataset in suite.datasets:
-        told = {e["metric"]: e["mean"][0] for e in suite.published if e["dataset"] == dataset}
+    for dataset in experiment.datasets:
+        told = {e["metric"]: e["mean"][0] for e in experiment.published if e["dataset"] == dataset}
         known = DATASETS[dataset]
         ours = {"nodes": known.num_nodes, "edges": known.num_edges,
                 "attributes": known.num_features, "classes": known.num_classes}  # fmt: skip
         rows.append(
-            (dataset, [[Line(f"{ours[m]:,}"), Line(f"paper {told[m]:,}")] for m in suite.metrics])
+            (
+                dataset,
+                [[Line(f"{ours[m]:,}"), Line(f"paper {told[m]:,}")] for m in experiment.metrics],
+            )
         )
-    return Layout(suite.title, ["graph", *suite.metrics], rows, suite.notes)
+    return Layout(experiment.title, ["graph", *experiment.metrics], rows, experiment.notes)
 
 
-def facts_layout(suite: Suite, searches: Mapping[str, Search]) -> Layout:
+def facts_layout(experiment: Experiment, searches: Mapping[str, Search]) -> Layout:
     """The table of an experiment for which nothing is run: sizes of graphs, chosen settings."""
-    if suite.kind == "statistics":
-        return statistics_layout(suite)
-    return settings_layout(suite, searches)
+    if experiment.kind == "statistics":
+        return statistics_layout(experiment)
+    return settings_layout(experiment, searches)
 
 
-def settings_layout(suite: Suite, searches: Mapping[str, Search]) -> Layout:
+def settings_layout(experiment: Experiment, searches: Mapping[str, Search]) -> Layout:
     """Make the table: the preset of each graph, the paper's, how it was found, what it is worth."""
     rows = []
-    for dataset in suite.datasets:
+    for dataset in experiment.datasets:
         ours = BRGCLConfig.preset(dataset)
-        told = {e["metric"]: e["mean"][0] for e in suite.published if e["dataset"] == dataset}
+        told = {e["metric"]: e["mean"][0] for e in experiment.published if e["dataset"] == dataset}
         cells = [
             [Line(f"{getattr(ours, metric):g}"), Line(f"paper {told[metric]:g}")]
-            for metric in suite.metrics
+            for metric in experiment.metrics
         ]
         found = searches.get(dataset)
         searched = [[Line("not run")], []] if found is None else [_how(found), _worth(found)]
         rows.append((dataset, [*cells, *searched]))
-    columns = ["graph", *suite.metrics, "search", "against the default on fresh draws"]
-    return Layout(suite.title, columns, rows, suite.notes)
+    columns = ["graph", *experiment.metrics, "search", "against the default on fresh draws"]
+    return Layout(experiment.title, columns, rows, experiment.notes)
 
 
 def _how(search: Search) -> list[Line]:

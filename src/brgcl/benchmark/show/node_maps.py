@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from brgcl.benchmark.experiment import WHOLE, Cell, Part, Suite, cells
+from brgcl.benchmark.experiment import WHOLE, Experiment, PlannedRun, Selection, runs
 from brgcl.benchmark.show.layout import noise_name
 from brgcl.errors import InputError
 from brgcl.pictures import PAGE, look, new_figure
@@ -21,28 +21,31 @@ SEED = 0  # of the t-SNE; the draw that is shown is the first one, whose seed is
 BAR = "confidence of a node, from the least (blue) to the most (red); draw and t-SNE: seed 0"
 
 
-def is_map(suite: Suite) -> bool:
+def is_map(experiment: Experiment) -> bool:
     """Whether an experiment is shown as maps of nodes."""
-    return suite.task == "prototypes" and len(suite.levels) > 1
+    return experiment.task == "prototypes" and len(experiment.levels) > 1
 
 
-def mapped_runs(suite: Suite, part: Part = WHOLE) -> list[Cell]:
+def mapped_runs(experiment: Experiment, selection: Selection = WHOLE) -> list[PlannedRun]:
     """The runs that are shown: of each cell the first draw."""
     if find_spec("openTSNE") is None:
         raise InputError("maps need openTSNE; pip install 'brgcl[report]' brings it")
-    shown = cells(suite, replace(part, seeds=1))
+    shown = runs(experiment, replace(selection, seeds=1))
     if not shown:
-        raise InputError(f"'{suite.name}' has no such cells; choose others")
+        raise InputError(f"'{experiment.name}' has no such cells; choose others")
     return shown
 
 
 def plot_maps(
-    suite: Suite, runs: Sequence[Cell], trained: Sequence["Learned"], place_nodes: Placer
+    experiment: Experiment,
+    runs: Sequence[PlannedRun],
+    trained: Sequence["Learned"],
+    place_nodes: Placer,
 ) -> Any:
     """Plot the nodes of each graph at each level of noise, coloured by their confidence.
 
     Args:
-        suite: The experiment.
+        experiment: The experiment.
         runs: What is shown, from `mapped_runs`.
         trained: The training of each run.
         place_nodes: Puts representations on a plane, with a seed; returns the indices of the nodes
@@ -57,12 +60,12 @@ def plot_maps(
     lines = places[-1][0] + 1
     height = lines * min(side + 0.1, 8.4 / lines) + 0.8
     with look():
-        figure, panels = new_figure(suite.title, side * width, height, places)
+        figure, panels = new_figure(experiment.title, side * width, height, places)
         for run, learned, axes in zip(runs, trained, panels, strict=True):
             confidence = _confidence(run, learned)
             shown, points = place_nodes(learned.representations, seed=SEED)
             dots = _plot_map(axes, points, confidence[shown])
-            graph = run.experiment.dataset
+            graph = run.spec.dataset
             name = f"{graph}, {run.row}" if several else graph
             share = 100 * learned.facts["confident_share"]
             axes.set_title(f"{name}, {noise_name(run.noise, run.level)}: {share:.0f} % confident")
@@ -72,9 +75,9 @@ def plot_maps(
     return figure
 
 
-def _places(runs: Sequence[Cell]) -> tuple[list[tuple[int, int]], int]:
+def _places(runs: Sequence[PlannedRun]) -> tuple[list[tuple[int, int]], int]:
     """A line and column for each map, each graph and row on new lines; and the columns."""
-    groups = Counter((run.experiment.dataset, run.row) for run in runs)
+    groups = Counter((run.spec.dataset, run.row) for run in runs)
     width = min(3, max(groups.values()))
     places: list[tuple[int, int]] = []
     for number in groups.values():
@@ -83,9 +86,9 @@ def _places(runs: Sequence[Cell]) -> tuple[list[tuple[int, int]], int]:
     return places, width
 
 
-def _confidence(run: Cell, learned: "Learned") -> Tensor:
+def _confidence(run: PlannedRun, learned: "Learned") -> Tensor:
     if learned.confidence is None:
-        method = run.experiment.method
+        method = run.spec.method
         raise InputError(f"{method} has no confidence of nodes that a map could show")
     return learned.confidence
 

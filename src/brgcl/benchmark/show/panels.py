@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from brgcl.benchmark.experiment import Suite
+from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.show.statistics import SHARES, Cell
 
 T = TypeVar("T", bound=Hashable)
@@ -48,30 +48,30 @@ class Panel:
         """What a value is multiplied by: shares are shown in per cent."""
         return 100 if self.metric in SHARES else 1
 
-    def published(self, suite: Suite) -> dict[str, list[Cell]]:
+    def published(self, experiment: Experiment) -> dict[str, list[Cell]]:
         """Cells with a published value, by row; values that two rows share are there once."""
         found: dict[str, list[Cell]] = {}
         for name in self.rows:
             mine = [c for c in self.cells if c.row == name and c.published_mean is not None]
-            source = suite.rows[name].published
-            if mine and source not in {suite.rows[other].published for other in found}:
+            source = experiment.rows[name].published
+            if mine and source not in {experiment.rows[other].published for other in found}:
                 found[name] = mine
         return found
 
 
-def curve_panels(suite: Suite, cells: Sequence[Cell]) -> list[Panel]:
+def curve_panels(experiment: Experiment, cells: Sequence[Cell]) -> list[Panel]:
     """A panel for each graph, kind of noise and metric with a measured noisy cell.
 
     The clean cell begins the curves of every kind of noise. Graphs stand one below the other, or
     three in a line where there is one kind of noise and one metric.
     """
-    order = {name: number for number, name in enumerate(suite.rows)}
+    order = {name: number for number, name in enumerate(experiment.rows)}
     panels = []
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         here = [cell for cell in cells if cell.dataset == dataset]
         run = {cell.noise for cell in here if cell.n}
-        for noise in (kind for kind in suite.noise if kind in run):
-            for metric in suite.metrics:
+        for noise in (kind for kind in experiment.noise if kind in run):
+            for metric in experiment.metrics:
                 mine = [c for c in here if c.metric == metric and c.noise in ("none", noise)]
                 rows = {cell.row for cell in mine if cell.n}
                 shown = [cell for cell in mine if cell.row in rows]
@@ -89,10 +89,10 @@ def curve_panels(suite: Suite, cells: Sequence[Cell]) -> list[Panel]:
     ]
 
 
-def dot_panels(suite: Suite, cells: Sequence[Cell]) -> list[Panel]:
+def dot_panels(experiment: Experiment, cells: Sequence[Cell]) -> list[Panel]:
     """A panel for each graph, noise and metric with a measured cell; graphs stand side by side."""
     panels = []
-    for metric in suite.metrics:
+    for metric in experiment.metrics:
         run = [cell for cell in cells if cell.metric == metric and cell.n]
         for where in _distinct((cell.dataset, cell.noise, cell.level) for cell in run):
             mine = [cell for cell in run if (cell.dataset, cell.noise, cell.level) == where]
@@ -105,9 +105,9 @@ def dot_panels(suite: Suite, cells: Sequence[Cell]) -> list[Panel]:
     ]
 
 
-def shown_rows(suite: Suite, panels: Sequence[Panel]) -> list[str]:
+def shown_rows(experiment: Experiment, panels: Sequence[Panel]) -> list[str]:
     """Rows that any panel shows, in the order of the table."""
-    return [name for name in suite.rows if any(name in panel.rows for panel in panels)]
+    return [name for name in experiment.rows if any(name in panel.rows for panel in panels)]
 
 
 def _distinct(values: Iterable[T]) -> list[T]:

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells, row_note
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, row_note, runs
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.schedule import Costs, plan
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
 from brgcl.evaluate.paired import Paired, paired_difference
 
@@ -24,7 +24,7 @@ SCORES = ("accuracy", "macro_f1", "acc", "nmi", "ari")  # of which more is bette
 class Draw:
     """One draw of a cell: its run, the record of it if there is one, and the value shown."""
 
-    run: Experiment
+    spec: RunSpec
     record: Record | None
     value: float | None
 
@@ -66,7 +66,7 @@ class Cell:
     @property
     def values(self) -> dict[int, float]:
         """What was measured, by seed."""
-        return {draw.run.seed: draw.value for draw in self.draws if draw.value is not None}
+        return {draw.spec.seed: draw.value for draw in self.draws if draw.value is not None}
 
     @property
     def n(self) -> int:
@@ -96,44 +96,47 @@ class Cell:
         return self.mean - self.published_mean
 
 
-def table_cells(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Cell]:
+def table_cells(
+    experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
+) -> list[Cell]:
     """Work out every cell of a table.
 
     Args:
-        suite: The table.
+        experiment: The table.
         records: What was run, by key.
-        part: A part of it; the reference row is compared with whether it is in the part or not.
+        selection: A part of it; the reference row is compared with whether it is
+            selected or not.
     """
-    for row in part.rows or ():
-        if row not in suite.rows:
-            raise unknown_name("row of this experiment", row, suite.rows)
-    runs: dict[tuple[str, str, str, float], list[Experiment]] = {}
-    for each in cells(suite, replace(part, rows=None)):
-        where = (each.experiment.dataset, each.row, each.noise, each.level)
-        runs.setdefault(where, []).append(each.experiment)
+    for row in selection.rows or ():
+        if row not in experiment.rows:
+            raise unknown_name("row of this experiment", row, experiment.rows)
+    specs: dict[tuple[str, str, str, float], list[RunSpec]] = {}
+    for each in runs(experiment, replace(selection, rows=None)):
+        where = (each.spec.dataset, each.row, each.noise, each.level)
+        specs.setdefault(where, []).append(each.spec)
     costs = Costs(records.values())
     found = []
-    for (dataset, row, noise, level), here in runs.items():
-        seconds = _seconds([run for run in here if run.key not in records], costs)
-        for metric in suite.metrics:
-            draws = [_draw(run, records.get(run.key), metric) for run in here]
-            published = suite.published_value(dataset, row, level, metric)
+    for (dataset, row, noise, level), here in specs.items():
+        seconds = _seconds([spec for spec in here if spec.key not in records], costs)
+        for metric in experiment.metrics:
+            draws = [_draw(spec, records.get(spec.key), metric) for spec in here]
+            published = experiment.published_value(dataset, row, level, metric)
             cell = Cell(
                 dataset, row, noise, level, metric, tuple(draws), *published,
                 realised=_realised(draws), at_least=_is_capped(draws, metric), seconds=seconds,
             )  # fmt: skip
             found.append(cell)
-    shown = suite.rows if part.rows is None else part.rows
-    return [cell for cell in _compare(found, suite) if cell.row in shown]
+    shown = experiment.rows if selection.rows is None else selection.rows
+    return [cell for cell in _compare(found, experiment) if cell.row in shown]
 
 
-def _draw(run: Experiment, record: Record | None, metric: str) -> Draw:
-    return Draw(run, record, None if record is None else record.metrics.get(metric))
+def _draw(spec: RunSpec, record: Record | None, metric: str) -> Draw:
+    return Draw(spec, record, None if record is None else record.metrics.get(metric))
 
 
 def _realised(draws: Sequence[Draw]) -> float | None:
     """Mean realised noise of labels, attributes or edges, whichever are corrupted."""
-    noise = draws[0].run.draw()
+    noise = draws[0].spec.noise_spec()
     part = next((p for p in ("labels", "attributes", "edges") if getattr(noise, p)), None)
     done = [draw.record for draw in draws if draw.record is not None and not draw.record.error]
     return mean(record.realised[part] for record in done) if done and part else None
@@ -146,13 +149,13 @@ def _is_capped(draws: Sequence[Draw], metric: str) -> bool:
     )
 
 
-def _seconds(missing: Sequence[Experiment], costs: Costs) -> float | None:
+def _seconds(missing: Sequence[RunSpec], costs: Costs) -> float | None:
     """Processor time that runs would take; None if that of any is unknown."""
-    seconds = [costs.of(job.experiments) for job in plan(missing, {})]
+    seconds = [costs.of(job.specs) for job in schedule(missing, {})]
     return None if None in seconds else sum(s for s in seconds if s is not None)
 
 
-def _compare(table: Sequence[Cell], suite: Suite) -> list[Cell]:
+def _compare(table: Sequence[Cell], experiment: Experiment) -> list[Cell]:
     """Set beside each cell its difference to the reference row, and mark the best of a column."""
     columns: dict[tuple[str, str, float, str], list[int]] = {}
     for place, cell in enumerate(table):
@@ -161,7 +164,7 @@ def _compare(table: Sequence[Cell], suite: Suite) -> list[Cell]:
     found = list(table)
     for places in columns.values():
         column = [table[place] for place in places]
-        reference = next((cell for cell in column if cell.row == suite.reference), None)
+        reference = next((cell for cell in column if cell.row == experiment.reference), None)
         gaps = [
             paired_difference(cell.values, reference.values)
             if reference is not None and reference is not cell
@@ -198,7 +201,7 @@ def _is_best(cell: Cell, best: Cell | None) -> bool:
     return gap is not None and gap.is_tie
 
 
-def footnotes(suite: Suite, dataset: str, rows: Sequence[str]) -> list[str]:
+def footnotes(experiment: Experiment, dataset: str, rows: Sequence[str]) -> list[str]:
     """What a reader must know of the rows of a table on one graph."""
-    noted = [(name, row_note(suite.rows[name], dataset)) for name in rows]
+    noted = [(name, row_note(experiment.rows[name], dataset)) for name in rows]
     return [f"{name}: {note}" for name, note in noted if note]

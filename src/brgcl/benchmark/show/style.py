@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from brgcl.benchmark.experiment import Suite
+from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.show.layout import METRICS
 from brgcl.benchmark.show.statistics import SHARES
 from brgcl.methods import METHODS
@@ -51,17 +51,17 @@ class Style:
         }
 
 
-def row_styles(suite: Suite) -> dict[str, Style]:
+def row_styles(experiment: Experiment) -> dict[str, Style]:
     """Colour and marker of each row of a table.
 
     A row that bears the name of its method looks the same in all tables. The only row of a method
     that has another name takes the method's colour and a star; several go by their places.
     """
     order = [*FIRST, *(name for name in METHODS if name not in (*FIRST, "brgcl"))]
-    renamed = [row.method for row in suite.rows.values() if row.name != row.method]
-    ours = "brgcl" if "brgcl" in suite.rows else suite.reference
+    renamed = [row.method for row in experiment.rows.values() if row.name != row.method]
+    ours = "brgcl" if "brgcl" in experiment.rows else experiment.reference
     found = {}
-    for place, (name, row) in enumerate(suite.rows.items()):
+    for place, (name, row) in enumerate(experiment.rows.items()):
         if name == ours:
             found[name] = Style(OURS, "o", stands_out=True)
         elif name == row.method:
