@@ -24,7 +24,7 @@ def test_what_is_not_there_is_trained_once_and_said(tmp_path, monkeypatch):
     folder, said = ResultsFolder(tmp_path / "records.jsonl"), []
     first, second = (read_or_train([run.spec], folder, {}, said.append) for _ in range(2))
     assert "training now" in said[1]
-    assert said[0] == said[2] == f"1 of 1: {runs[0].experiment}"
+    assert said[0] == said[2] == f"1 of 1: {run.spec}"
     assert len(said) == 3
     assert first[0].representations.equal(second[0].representations)
     assert first[0].confidence.shape == (40,)
