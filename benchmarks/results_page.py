@@ -181,7 +181,7 @@ def _commands(name: str, dataset: str | None) -> str:
 
 def _filled(experiments: Sequence[Experiment], records: Mapping[str, Record]) -> str:
     """What share of the tables was run."""
-    rows = ["| RunSpec | " + " | ".join(_graphs(experiments)) + " |"]
+    rows = ["| Experiment | " + " | ".join(_graphs(experiments)) + " |"]
     rows.append("|---|" + "---|" * len(_graphs(experiments)))
     total: dict[str, bool] = {}
     for experiment in experiments:

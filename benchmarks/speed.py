@@ -28,8 +28,8 @@ from brgcl.config import BRGCLConfig
 from brgcl.data import available, load_dataset, make_graph
 from brgcl.errors import InputError, unknown_name
 from brgcl.machine import keep_freed_memory
-from brgcl.method.attributes import learn_preparation
-from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import node_loss, unit_rows
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.train import (
@@ -244,9 +244,7 @@ def _prepared(case: str, mode: str, objective: str) -> tuple[Graph, BRGCLConfig]
         num_negatives=None if mode == "exact" else 256,
         warmup_epochs=0,
     )
-    data = _graph(case)
-    x = learn_preparation(data.x).apply(data.x)
-    return Graph(x, adjacency_from_edges(data.edge_index, x.shape[0])), config
+    return prepare(_graph(case)), config
 
 
 def _graph(case: str) -> Data:

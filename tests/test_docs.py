@@ -15,7 +15,7 @@ import typer
 
 import brgcl
 from brgcl import BRGCLConfig, NodeClassifier
-from brgcl.cli.main import app
+from brgcl.cli.app import app
 from brgcl.cli.options import parse_noises, resolve_config
 from brgcl.config import PAPER_TABLE
 from brgcl.evaluate.protocol import PROTOCOLS, draw_noisy_graph

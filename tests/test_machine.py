@@ -5,8 +5,13 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
+from brgcl import InputError, machine, make_graph
 from brgcl.machine import keep_freed_memory
+from brgcl.methods import METHODS, ObservedLabels
+
+GRAPH = make_graph(60, num_classes=3, num_features=20)
 
 PROGRAM = """
 import resource, sys
@@ -64,3 +69,29 @@ print(os.environ["OMP_WAIT_POLICY"])
         [sys.executable, "-c", program], text=True, capture_output=True, check=True, env=environment
     )
     assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("brgcl", {"hidden": 100_000_000}),
+        ("gcn", {"hidden": 10**9}),
+        ("gae", {"hidden": 10**9}),
+        ("dgi", {"dim": 10**7}),
+        ("grace", {"dim": 10**7}),
+        ("bgrl", {"hidden": 10**9}),
+        ("arga", {"hidden": 10**9}),
+        ("cca-ssg", {"hidden": 10**9}),
+    ],
+)
+def test_widths_beyond_the_memory_are_refused_before_training(method, settings, monkeypatch):
+    """Defect 50: hidden=100000000 ended a process at 23 GB."""
+    monkeypatch.setattr(machine, "memory", lambda: 8 * 10**9)
+    config = METHODS[method].config(**settings)
+    labels = ObservedLabels(GRAPH.y, None, 3)
+    with pytest.raises(InputError, match=r"units need about .* GB on this graph, and this machine"):
+        METHODS[method].fit(GRAPH, labels, config, torch.Generator())
+
+
+def test_usual_widths_fit():
+    machine.check_width(2708, 1433, 512, 256)

@@ -408,7 +408,7 @@ def test_load_refuses_unknown_and_wrong_settings(saved):
     with pytest.raises(InputError, match=r"unknown setting 'taus'; did you mean 'tau'\?"):
         BRGCL.load(saved)
     rewrite(saved, lambda settings, tensors: settings.update(config={"tau": -1}))
-    with pytest.raises(InputError, match="tau must be above 0"):
+    with pytest.raises(InputError, match="tau must be a number above 0"):
         BRGCL.load(saved)
 
 
@@ -427,15 +427,15 @@ def test_a_sample_of_negatives_is_announced(caplog):
     assert "contrasting" not in caplog.text
 
 
-@pytest.mark.parametrize(("products", "expected"), [("float32", "highest"), ("bfloat16", "medium")])
-def test_dense_products_are_rounded_while_training_only_and_only_if_asked(products, expected):
-    seen = []
-    BRGCL(epochs=1, hidden=8, dim=4, products=products).fit(
-        brgcl.make_graph(60, num_features=20),
-        callback=lambda _: seen.append(torch.get_float32_matmul_precision()),
-    )
-    assert seen == [expected]
-    assert torch.get_float32_matmul_precision() == "highest"
+def test_a_warm_up_longer_than_the_training_is_told(caplog):
+    """Defect 45: warmup_epochs above epochs was accepted without a word."""
+    data, settings = brgcl.make_graph(60, num_features=20), {"epochs": 2, "hidden": 8, "dim": 4}
+    BRGCL(**settings).fit(data)
+    assert "prototypes never join: training has 2 epochs and the warm-up 50" in caplog.text
+    caplog.clear()
+    BRGCL(**settings, warmup_epochs=1).fit(data)
+    BRGCL(**settings, proto_weight=0).fit(data)
+    assert caplog.text == ""
 
 
 # scikit-learn's conventions
@@ -451,7 +451,7 @@ def test_the_constructor_takes_the_settings_by_keyword():
 def test_an_unknown_argument_suggests_the_nearest():
     with pytest.raises(InputError, match=r"unknown setting 'epoch'; did you mean 'epochs'\?"):
         BRGCL(epoch=3)
-    with pytest.raises(InputError, match="lr must be above 0, got 0"):
+    with pytest.raises(InputError, match="lr must be a number above 0, got 0"):
         BRGCL(lr=0)
 
 

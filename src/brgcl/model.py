@@ -5,7 +5,7 @@ import dataclasses
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,16 @@ from torch_geometric.data import Data
 
 from brgcl.atomic_files import replacing, write_json
 from brgcl.checkpoint import load_training, saving
-from brgcl.config import BRGCLConfig, check_names
+from brgcl.config import BRGCLConfig
 from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
-from brgcl.machine import keep_freed_memory
+from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
-from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.train import (
     Epoch,
     begin_training,
@@ -35,7 +36,7 @@ from brgcl.method.train import (
     make_encoder,
     num_negatives,
 )
-from brgcl.progress import describe, progress_bar
+from brgcl.progress import progress_bar
 from brgcl.tasks.cluster import Clusters, kmeans
 
 log = logging.getLogger("brgcl")
@@ -80,7 +81,7 @@ class BRGCL:
     history_: list[Epoch]
 
     def __init__(self, **params: Any) -> None:
-        check_names(params)
+        BRGCLConfig.check_names(params)
         self.config = BRGCLConfig(**params)
 
     @classmethod
@@ -122,6 +123,8 @@ class BRGCL:
         self.preparation_ = learn_preparation(data.x, kind)
         graph = self._graph(data)
         _tell_negatives(config, graph.x.shape[0])
+        _tell_warmup(config)
+        check_width(*graph.x.shape, *[config.hidden] * (config.num_layers - 1), config.dim)
         training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
         file = None if checkpoint is None else Path(checkpoint)
         save = None
@@ -136,12 +139,11 @@ class BRGCL:
                 if save is not None:
                     save(epoch)
                 if report is not None:
-                    report(epoch.epoch, config.epochs, describe(epoch))
+                    report(epoch.epoch, config.epochs, str(epoch))
                 if callback is not None:
                     callback(epoch)
 
-            with _products(config.products):
-                continue_training(training, graph, config, after_epoch)
+            continue_training(training, graph, config, after_epoch)
         self.encoder_, self.history_ = training.encoder, training.history
         self.encoder_.requires_grad_(False)
         h = self._encode(graph)
@@ -244,6 +246,7 @@ class BRGCL:
 
     @classmethod
     def _from_stored(cls, settings: dict[str, Any], tensors: dict[str, Tensor]) -> "BRGCL":
+        settings["config"].pop("products", None)  # a setting that older files have
         model = cls(**settings["config"])
         model.config_ = model.config
         model.preparation_ = Preparation(
@@ -282,15 +285,7 @@ class BRGCL:
         return f"BRGCL({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def _graph(self, data: Data) -> Graph:
-        device = self.config.device
-        x = self.preparation_.apply(data.x).to(device)
-        weight = data.get("edge_weight")
-        adjacency = adjacency_from_edges(
-            data.edge_index.to(device),
-            x.shape[0],
-            None if weight is None else weight.to(device),
-        )
-        return Graph(x, adjacency)
+        return prepare(data, self.preparation_, self.config.device)
 
     def _encode(self, graph: Graph) -> Tensor:
         with torch.no_grad():
@@ -332,12 +327,12 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
         )
 
 
-@contextlib.contextmanager
-def _products(precision: str) -> Iterator[None]:
-    """Let dense products round their factors while training, if asked to."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium" if precision == "bfloat16" else before)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+def _tell_warmup(config: BRGCLConfig) -> None:
+    """Say when training ends before prototypes join."""
+    if config.warmup_epochs >= config.epochs and config.proto_weight != 0:
+        log.warning(
+            "prototypes never join: training has %d epochs and the warm-up %d; "
+            "set warmup_epochs below epochs, or proto_weight=0 if this is meant",
+            config.epochs,
+            config.warmup_epochs,
+        )

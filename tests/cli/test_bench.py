@@ -8,8 +8,7 @@ import pytest
 
 from brgcl.benchmark import runner
 from brgcl.benchmark.experiment import experiment_names
-from brgcl.cli import options
-from brgcl.cli.main import app
+from brgcl.cli.app import app
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 
@@ -71,7 +70,7 @@ def test_a_part_of_the_grid(bench):
 
 
 def test_a_budget_that_is_over_begins_nothing(bench, monkeypatch):
-    monkeypatch.setattr(options, "parse_duration", lambda text: -1.0)
+    monkeypatch.setattr("brgcl.cli.bench.parse_duration", lambda text: -1.0)
     assert json.loads(bench("run", "grid.toml", "--budget", "1s", "--json"))["done"] == 0
 
 

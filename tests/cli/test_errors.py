@@ -249,7 +249,7 @@ BAD_ARGUMENTS = {
         "classify demo --method gcn --set dropout=2",
         "dropout must be",
     ),
-    "setting out of range": ("embed demo --set tau=0", "tau must be above 0, got 0"),
+    "setting out of range": ("embed demo --set tau=0", "tau must be a number above 0, got 0"),
     "setting that is none": ("embed demo --set epochs=none", "epochs must be an integer, got"),
     "unknown preset": (
         "embed demo --preset papr-literal",
@@ -319,7 +319,7 @@ BAD_TOML = {
     "broken": ("epochs = = 3", "'c.toml' is not valid TOML"),
     "unknown key": ("epoch = 3", "unknown setting 'epoch'; did you mean 'epochs'?"),
     "a table": ("[brgcl]\nepochs = 3", "unknown setting 'brgcl'"),
-    "wrong value": ("epochs = 0", "epochs must be at least 1, got 0"),
+    "wrong value": ("epochs = 0", "epochs must be an integer of at least 1, got 0"),
     "not UTF-8": (b"\xff\xfe", "'c.toml' is not UTF-8 text"),
 }
 

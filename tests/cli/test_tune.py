@@ -30,7 +30,7 @@ def run(monkeypatch, capsys):
     def classify(trial, fitted, **arguments):
         return classify_one(trial, fitted, NodeClassifier("centroid"), **arguments)
 
-    monkeypatch.setattr("brgcl.cli.options.load_dataset", load)
+    monkeypatch.setattr("brgcl.data.datasets.load_dataset", load)
     monkeypatch.setattr(benchmark, "classify_one", classify)
 
     def call(*arguments):

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from brgcl.errors import InputError
-from brgcl.tune.figure import plot_searches, read_searches, settings_of
+from brgcl.tune.figure import plot_searches, read_searches
 
 pytest.importorskip("optuna")
 
@@ -37,12 +37,6 @@ def test_a_search_by_tpe_is_plotted_as_points(tuned):
 @pytest.fixture
 def saved(tuned):
     return json.loads(json.dumps(tuned.to_dict() | {"noise": {}, "comparison": None}))
-
-
-def test_a_choice_is_the_settings_in_place_of_the_default(saved):
-    chosen = {"xi": 0.25, "gamma0": 0.6}
-    assert settings_of(saved | {"keeps_default": False, "chosen": chosen}) == chosen
-    assert settings_of(saved | {"keeps_default": True}) == {}
 
 
 def test_searches_are_read_by_graph(tmp_path, saved):

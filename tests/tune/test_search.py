@@ -164,9 +164,9 @@ def test_a_budget_too_short_for_one_training_is_refused(data, labels, clock, tin
         ({"criterion": "label"}, "unknown criterion 'label'; did you mean 'labels'"),
         ({"trials": 0}, "trials must be 'grid' or at least 1, got 0"),
         ({"xi": ()}, "xi has no value"),
-        ({"xi": (0.1, -1.0)}, "xi must be above 0"),
-        ({"gamma0": (1.5,)}, "gamma0 must be in"),
-        ({"epochs": 0}, "epochs must be at least 1"),
+        ({"xi": (0.1, -1.0)}, "xi must be a number above 0"),
+        ({"gamma0": (1.5,)}, "gamma0 must be a number in"),
+        ({"epochs": 0}, "epochs must be an integer of at least 1"),
         ({"config": BRGCLConfig(proto_weight=0.0)}, "xi and gamma0 change nothing"),
         (
             {"config": BRGCLConfig(epochs=4, warmup_epochs=4)},

@@ -20,6 +20,7 @@ published means and deviations, and notes on what cannot be compared:
     [rows.gcn]                        a method by its name
     [rows.wide]                       or a name of its own for a method with other settings
     method = "gcn"
+    preset = "reduced"                with the method's settings for expensive graphs
     settings = { hidden = 64 }        "@level", "@classes": the cell's own values; "@none": None
     published = "gcn"                 whose published values stand beside it
     note = "..."
@@ -45,10 +46,11 @@ from typing import Any, TypeVar
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.methods import METHODS
+from brgcl.methods import find_method
 
 T = TypeVar("T", str, float)
 KINDS = ("grid", "statistics", "hyperparameters")
+PRESETS = ("default", "reduced")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Row:
     Attributes:
         name: Its name in the table.
         method: A name from `METHODS`.
+        preset: "reduced" adds the method's settings for graphs on which it is expensive.
         settings: Settings that differ from those of the method.
         rule: Classifier on top of representations.
         soft_labels: Targets of the perceptron among the classifiers.
@@ -71,6 +74,7 @@ class Row:
 
     name: str
     method: str = ""
+    preset: str = "default"
     settings: Mapping[str, Any] = field(default_factory=dict)
     rule: str = "auto"
     soft_labels: str = "normalize"
@@ -192,11 +196,13 @@ def _parse(name: str, text: str, where: str) -> Experiment:
     for what, found, known in (
         ("kind", [suite.kind], KINDS),
         ("data set", suite.datasets, list(DATASETS)),
-        ("method", [row.method for row in rows.values()], list(METHODS)),
+        ("preset", [row.preset for row in rows.values()], PRESETS),
     ):
         for each in found:
             if each not in known:
                 raise unknown_name(f"{what} in '{where}'", each, known)
+    for row in rows.values():
+        find_method(row.method)
     for entry in suite.published:
         if len(entry["mean"]) != len(suite.levels):
             raise InputError(f"'{where}': {entry['row']} has {len(entry['mean'])} published means "
@@ -280,13 +286,29 @@ def num_draws(suite: Experiment, row: Row, dataset: str) -> int:
 
 def row_note(row: Row, dataset: str) -> str:
     """What a reader must know of a row on a graph."""
-    return " ".join(filter(None, [row.note, row.on.get(dataset, {}).get("note", "")]))
+    here = row.on.get(dataset, {}).get("note", _reduced_note(row, dataset))
+    return " ".join(filter(None, [row.note, here]))
+
+
+def _reduced(row: Row, dataset: str) -> Mapping[str, Any]:
+    """Settings that the preset of a row adds on a graph."""
+    return find_method(row.method).reduced.get(dataset, {}) if row.preset == "reduced" else {}
+
+
+def _reduced_note(row: Row, dataset: str) -> str:
+    words = {"num_negatives": "sampled negatives"}
+    told = [f"{v} {words.get(k, k)}" for k, v in _reduced(row, dataset).items()]
+    return f"{', '.join(told)}." if told else ""
 
 
 def _run_spec(
     suite: Experiment, row: Row, dataset: str, noise: str, level: float, seed: int, scored_on: str
 ) -> RunSpec:
-    settings = {**row.settings, **row.on.get(dataset, {}).get("settings", {})}
+    settings = {
+        **_reduced(row, dataset),
+        **row.settings,
+        **row.on.get(dataset, {}).get("settings", {}),
+    }
     own = {"@level": level, "@classes": DATASETS[dataset].num_classes, "@none": None}
     return RunSpec.of(
         dataset,

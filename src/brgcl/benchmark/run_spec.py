@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
 from brgcl.evaluate.names import PROTOCOLS, SCORED_ON
-from brgcl.methods import METHODS
+from brgcl.methods import find_method
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise
 from brgcl.tasks.rules import RULES
@@ -56,12 +56,12 @@ class RunSpec:
             ("task", self.task, get_args(Task)),
             ("protocol", self.protocol, PROTOCOLS),
             ("data set", self.dataset, DATASETS),
-            ("method", self.method, METHODS),
             ("rule", self.rule, RULES),
             ("scored_on", self.scored_on, SCORED_ON),
         ):
             if name not in known:
                 raise unknown_name(what, name, known)
+        find_method(self.method)
         object.__setattr__(self, "level", float(self.level))
         if self.level == 0 or self.noise == "none":
             object.__setattr__(self, "noise", "none")
@@ -104,7 +104,7 @@ class RunSpec:
         Only for methods that read no labels. Label noise, protocol and classifier do not reach
         their training, so all cells that share this value share one training.
         """
-        if METHODS[self.method].uses_labels:
+        if find_method(self.method).uses_labels:
             raise InputError(f"{self.method} learns from labels: its training is the cell's own")
         kind = self.noise.partition("@")[0]
         kept = kind in ATTRIBUTE_NOISE + EDGE_NOISE
@@ -158,15 +158,9 @@ Settings = tuple[tuple[str, Any], ...]
 
 @cache
 def _settings(dataset: str, method: str, changes: Settings) -> Settings:
-    if method not in METHODS:
-        raise unknown_name("method", method, METHODS, hint="brgcl methods lists all")
-    known = {field.name for field in dataclasses.fields(METHODS[method].Config)}
-    for name, _ in changes:
-        if name not in known:
-            raise unknown_name(f"setting of {method}", name, sorted(known))
-    return changed_settings(METHODS[method].config(dataset, **dict(changes)))
+    return changed_settings(find_method(method).config(dataset, **dict(changes)))
 
 
 @cache
 def _config(method: str, settings: Settings) -> Any:
-    return METHODS[method].Config(**dict(settings))
+    return find_method(method).Config(**dict(settings))

@@ -1,41 +1,25 @@
 """The bench commands: run experiments, show their tables and figures."""
 
+import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs, runs_of
-from brgcl.benchmark.export import write_draws
-from brgcl.benchmark.records import Record, read_records
-from brgcl.benchmark.runner import BACKENDS, ResultsFolder, run
-from brgcl.benchmark.schedule import schedule
-from brgcl.benchmark.show.figures import plot_experiment
-from brgcl.benchmark.show.formats import (
-    FORMATS,
-    to_csv,
-    to_draws,
-    to_html,
-    to_latex,
-    to_markdown,
-    to_text,
-)
-from brgcl.benchmark.show.layout import facts_layout, layouts
-from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
-from brgcl.benchmark.show.statistics import table_cells
-from brgcl.benchmark.trainings import read_or_train
-from brgcl.cli import options
-from brgcl.cli.bench_progress import watching
-from brgcl.cli.console import print_json, say, show_table, stdout
+from brgcl.cli.console import print_json, print_line, print_metrics, say, show_table
+from brgcl.cli.grouped import grouped
+from brgcl.cli.options import Json, Overwrite, Root, parse_duration, parse_levels, parse_names
 from brgcl.errors import InputError, unknown_name
-from brgcl.pictures import check_picture, save_picture
-from brgcl.report.report import place_nodes
-from brgcl.tune.figure import plot_searches, read_searches
+
+if TYPE_CHECKING:
+    from brgcl.benchmark.experiment import Selection
+    from brgcl.benchmark.records import Record
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
-SuiteName = Annotated[
+Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME", help="A table or figure (brgcl bench list), or a .toml file of your own."
@@ -43,50 +27,78 @@ SuiteName = Annotated[
 ]
 RecordsFile = Annotated[Path, typer.Option("--records", help="File of records.")]
 RECORDS = Path("results/records.jsonl")
-Datasets = Annotated[str | None, typer.Option(help="Some graphs only, separated by commas.")]
-Rows = Annotated[str | None, typer.Option(help="Some rows only, separated by commas.")]
-Levels = Annotated[str | None, typer.Option(help="Some noise levels only, separated by commas.")]
-Split = Annotated[
-    str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
+Draws = Annotated[
+    int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
 ]
 
 
-def _part(
-    datasets: str | None,
-    rows: str | None,
-    levels: str | None,
-    seeds: int | None = None,
-    split: str = "test",
-) -> Selection:
-    """What options leave of a table."""
-    return Selection(
-        options.parse_names(datasets),
-        options.parse_names(rows),
-        options.parse_levels(levels),
-        seeds,
-        split,
+@dataclass(frozen=True)
+class GraphSelection:
+    """A part of a table: some graphs and levels."""
+
+    PANEL: ClassVar = "Selection"
+    datasets: Annotated[str | None, typer.Option(help="Some graphs only, separated by commas.")] = (
+        None
     )
+    levels: Annotated[
+        str | None, typer.Option(help="Some noise levels only, separated by commas.")
+    ] = None
+
+    methods: ClassVar[str | None] = None
+    split: ClassVar[str] = "test"
+
+    def part(self, num_draws: int | None = None) -> "Selection":
+        """Read the options."""
+        from brgcl.benchmark.experiment import Selection
+
+        return Selection(
+            parse_names(self.datasets),
+            parse_names(self.methods),
+            parse_levels(self.levels),
+            num_draws,
+            self.split,
+        )
+
+
+@dataclass(frozen=True)
+class RowSelection(GraphSelection):
+    """A part of a table: some rows as well."""
+
+    methods: Annotated[  # type: ignore[misc]
+        str | None, typer.Option(help="Some rows only, separated by commas.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class ScoreSelection(RowSelection):
+    """A part of a table, and which scores."""
+
+    split: Annotated[  # type: ignore[misc]
+        str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
+    ] = "test"
 
 
 @bench.command(name="list")
-def list_(json_: options.Json = False) -> None:
+@grouped
+def list_(json_: Json = False) -> None:
     """List the tables and figures that can be run."""
-    experiments = [load_experiment(name) for name in experiment_names()]
+    from brgcl.benchmark.experiment import experiment_names, load_experiment, runs
+
+    suites = [load_experiment(name) for name in experiment_names()]
+    listed = [
+        {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
+        for s in suites
+    ]
     if json_:
-        print_json(
-            {
-                "experiments": [
-                    {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
-                    for s in experiments
-                ]
-            }
-        )
+        print_json({"experiments": listed})
         return
-    rows = [[s.name, s.title, s.source, f"{len(runs(s)):,}"] for s in experiments]
-    show_table("Experiments", ["name", "title", "source", "cells"], rows)
+    rows = [[str(value) for value in entry.values()] for entry in listed]
+    show_table("Experiments", list(listed[0]), rows)
+    print_line("To run one: brgcl bench run NAME; to see it: brgcl bench table NAME.")
 
 
 @bench.command(name="run")
+@grouped
 def run_(
     names: Annotated[
         list[str],
@@ -94,48 +106,47 @@ def run_(
             metavar="NAME...", help="Tables or figures (brgcl bench list), or .toml files."
         ),
     ],
-    datasets: Datasets = None,
-    methods: Rows = None,
-    levels: Levels = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
-    ] = None,
-    split: Split = "test",
+    selection: ScoreSelection,
+    seeds: Draws = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
-    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}.")] = "local",
+    backend: Annotated[str, typer.Option(help="local, ray or dask.")] = "local",
     budget: Annotated[
         str | None, typer.Option(help="Begin nothing that would end later: 90s, 5m, 2h.")
     ] = None,
-    retry: Annotated[bool, typer.Option(help="Run cells again that failed.")] = False,
+    retry: Annotated[bool, typer.Option(help="Run again what failed.")] = False,
     records: RecordsFile = RECORDS,
-    root: options.Root = None,
-    json_: options.Json = False,
+    root: Root = None,
+    json_: Json = False,
 ) -> None:
     """Run the experiments of tables or figures; what is done already is not done again.
 
     Stop it whenever you like, and start it again to go on. Several of them may share one file.
+    Ends with 1 if a run failed.
     """
     start = time.time()
-    deadline = None if budget is None else start + options.parse_duration(budget)
-    wanted = runs_of(
-        [load_experiment(name) for name in names], _part(datasets, methods, levels, seeds, split)
-    )
+    deadline = None if budget is None else start + parse_duration(budget)
+
+    from brgcl.benchmark.experiment import load_experiment, runs_of
+    from brgcl.benchmark.records import read_records
+    from brgcl.benchmark.runner import ResultsFolder, run
+    from brgcl.benchmark.schedule import schedule
+    from brgcl.cli.bench_progress import watching
+
+    wanted = runs_of([load_experiment(name) for name in names], selection.part(seeds))
     experiments = list(dict.fromkeys(cell.spec for cell in wanted))
     what = " ".join(names)
-    place = ResultsFolder(records, root)
-    before = read_records(records)
-    jobs = schedule(experiments, before, retry=retry)
+    jobs = schedule(experiments, read_records(records), retry=retry)
     todo = sum(len(job.specs) for job in jobs)
-    say(f"{what}: {len(experiments):,} cells, {len(experiments) - todo:,} done, {todo:,} to run.")
+    say(f"{what}: {len(experiments):,} runs, {len(experiments) - todo:,} done, {todo:,} to run.")
     with watching(jobs, workers) as watch:
         run(
-            experiments, place, workers=workers, backend=backend, deadline=deadline, retry=retry,
-            watch=watch,
+            experiments, ResultsFolder(records, root), workers=workers, backend=backend,
+            deadline=deadline, retry=retry, watch=watch,
         )  # fmt: skip
     after = read_records(records)
     done = [after[e.key] for e in experiments if e.key in after]
     failed = [record for record in done if record.error is not None]
-    found = {
+    result = {
         "experiment": what,
         "cells": len(experiments),
         "done": len(done) - len(failed),
@@ -147,112 +158,127 @@ def run_(
     for record in failed:
         say(f"failed: {record.spec}: {str(record.error).strip().splitlines()[-1]}")
     if json_:
-        print_json(found)
+        print_json(result)
     else:
-        show_table("", ["figure", "value"], [[key, str(value)] for key, value in found.items()])
+        print_metrics(result)
+        more = "run it again to go on" if result["left"] else f"brgcl bench table {names[0]}"
+        print_line(f"Records: {records}. Next: {'add --retry' if failed else more}.")
+    if failed:
+        raise typer.Exit(1)
 
 
-def _existing_records(file: Path, name: str) -> dict[str, Record]:
+def _existing_records(file: Path, name: str) -> "dict[str, Record]":
     """Read records that must be there, since a table is made of them."""
+    from brgcl.benchmark.records import read_records
+
     if not file.is_file():
         raise InputError(f"no records in '{file}' yet; brgcl bench run {name} makes them")
     return read_records(file)
 
 
 @bench.command()
+@grouped
 def table(
-    name: SuiteName,
+    name: Name,
+    selection: ScoreSelection,
     format_: Annotated[
-        str, typer.Option("--format", help=f"{', '.join(FORMATS)} (draws: one line a draw).")
+        str,
+        typer.Option("--format", help="text, md, latex, html, csv, draws (one line a draw)."),
     ] = "text",
-    datasets: Datasets = None,
-    methods: Rows = None,
-    levels: Levels = None,
-    split: Split = "test",
     records: RecordsFile = RECORDS,
 ) -> None:
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
-    if format_ not in FORMATS:
-        raise unknown_name("format", format_, FORMATS)
-    experiment = load_experiment(name)
+    from brgcl.benchmark.experiment import load_experiment
+    from brgcl.benchmark.runner import ResultsFolder
+    from brgcl.benchmark.show import formats
+    from brgcl.benchmark.show.layout import facts_layout, layouts
+    from brgcl.benchmark.show.statistics import table_cells
+    from brgcl.tune.figure import read_searches
+
+    if format_ not in formats.FORMATS:
+        raise unknown_name("format", format_, formats.FORMATS)
+    experiment, part = load_experiment(name), selection.part()
     if experiment.kind != "grid":
-        pages = [facts_layout(experiment, read_searches(ResultsFolder(records).searches))]
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
+        pages = [facts_layout(experiment, read_searches(ResultsFolder(records).searches))]
+    elif format_ in ("csv", "draws"):
+        write = formats.to_csv if format_ == "csv" else formats.to_draws
+        sys.stdout.write(write(table_cells(experiment, _existing_records(records, name), part)))
+        return
     else:
-        found = _existing_records(records, name)
-        selection = _part(datasets, methods, levels, split=split)
-        if format_ in ("csv", "draws"):
-            write = to_csv if format_ == "csv" else to_draws
-            stdout.file.write(write(table_cells(experiment, found, selection)))
-            return
-        pages = layouts(experiment, found, selection)
-    form = {"text": to_text, "md": to_markdown, "latex": to_latex, "html": to_html}[format_]
-    stdout.file.write("\n".join(form(page) for page in pages))
+        pages = layouts(experiment, _existing_records(records, name), part)
+    form = {
+        "text": formats.to_text,
+        "md": formats.to_markdown,
+        "latex": formats.to_latex,
+        "html": formats.to_html,
+    }[format_]
+    sys.stdout.write("\n".join(form(page) for page in pages))
 
 
 @bench.command(name="plot")
+@grouped
 def plot_(
-    name: SuiteName,
-    datasets: Datasets = None,
-    methods: Rows = None,
-    levels: Levels = None,
+    name: Name,
+    selection: RowSelection,
     records: RecordsFile = RECORDS,
     out: Annotated[
         Path | None, typer.Option(help="Picture: .svg, .png or .pdf; default: NAME.svg.")
     ] = None,
-    root: options.Root = None,
-    json_: options.Json = False,
+    root: Root = None,
+    json_: Json = False,
 ) -> None:
     """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
-    experiment = load_experiment(name)
+    from brgcl.benchmark.experiment import load_experiment
+    from brgcl.benchmark.records import read_records
+    from brgcl.benchmark.runner import ResultsFolder
+    from brgcl.benchmark.show.figures import plot_experiment
+    from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
+    from brgcl.benchmark.trainings import read_or_train
+    from brgcl.pictures import check_picture, save_picture
+    from brgcl.report.figures import place_nodes
+    from brgcl.tune.figure import plot_searches, read_searches
+
+    experiment, part = load_experiment(name), selection.part()
     file = Path(f"{experiment.name}.svg") if out is None else out
     check_picture(file)
-    place, selection = ResultsFolder(records, root), _part(datasets, methods, levels)
+    folder = ResultsFolder(records, root)
     if experiment.kind == "hyperparameters":
-        figure = plot_searches(read_searches(place.searches, selection.datasets))
+        figure = plot_searches(read_searches(folder.searches, part.datasets))
     elif is_map(experiment):
-        shown = mapped_runs(experiment, selection)
-        trained = read_or_train([each.spec for each in shown], place, read_records(records), say)
+        shown = mapped_runs(experiment, part)
+        trained = read_or_train([each.spec for each in shown], folder, read_records(records), say)
         figure = plot_maps(experiment, shown, trained, place_nodes)
     else:
-        figure = plot_experiment(experiment, _existing_records(records, name), selection)
+        figure = plot_experiment(experiment, _existing_records(records, name), part)
     save_picture(figure, file)
     if json_:
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
         print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
     else:
-        stdout.print(f"Written to {file}", highlight=False, soft_wrap=True)
+        print_line(f"Written to {file}")
 
 
 @bench.command()
+@grouped
 def draws(
-    name: SuiteName,
+    name: Name,
+    selection: GraphSelection,
     out: Annotated[Path, typer.Option(help="Folder for the draws.")],
-    datasets: Datasets = None,
-    levels: Levels = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
-    ] = None,
-    root: options.Root = None,
-    overwrite: options.Overwrite = False,
-    json_: options.Json = False,
+    seeds: Draws = None,
+    root: Root = None,
+    overwrite: Overwrite = False,
+    json_: Json = False,
 ) -> None:
     """Write the noise draws of a table as files, for other code to be run on the same ones."""
-    experiment = load_experiment(name)
-    number = write_draws(
-        experiment,
-        out,
-        _part(datasets, None, levels, seeds),
-        root=root,
-        overwrite=overwrite,
-        say=say,
-    )
+    from brgcl.benchmark.experiment import load_experiment
+    from brgcl.benchmark.export import write_draws
+
+    suite = load_experiment(name)
+    part = selection.part(seeds)
+    number = write_draws(suite, out, part, root=root, overwrite=overwrite, say=say)
     if json_:
-        print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})
+        print_json({"experiment": suite.name, "draws": number, "folder": str(out)})
     else:
-        stdout.print(
-            f"{number:,} draws written to {out}; its README.txt says how to read them",
-            highlight=False,
-            soft_wrap=True,
-        )
+        print_line(f"{number:,} draws written to {out}; its README.txt says how to read them")

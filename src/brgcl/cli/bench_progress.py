@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import mean
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.schedule import Job
+from brgcl.cli.console import say
+from brgcl.progress import progress_bar, stderr
 
 
 @contextmanager
@@ -24,29 +23,19 @@ def watching(jobs: Sequence[Job], workers: int) -> Iterator[Callable[[Record], N
     Yields:
         A function to call with each new record.
     """
-    console = Console(stderr=True, markup=False, highlight=False)
     total = sum(len(job.specs) for job in jobs)
-    left = Left(jobs, workers)
-    ahead = Ahead()
-    columns = (
-        TextColumn("{task.fields[state]}"), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"), TextColumn("{task.fields[best]}"),
-    )  # fmt: skip
-    plain = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=plain) as bar:
-        task = bar.add_task("", total=total, state="", left="", best="")
-        done = 0
+    left, ahead, done = Left(jobs, workers), Ahead(), 0
+    with progress_bar("benchmark") as report:
 
         def watch(record: Record) -> None:
             nonlocal done
             done += 1
             left.take(record)
             best = ahead.take(record)
-            state = str(record.spec)
-            if plain:
+            if not stderr().is_terminal:
                 scores = "failed" if record.error else _scores(record)
-                console.print(f"{done}/{total}  {state}: {scores}  {left}", soft_wrap=True)
-            bar.update(task, completed=done, state=state, left=str(left), best=best)
+                say(f"{done}/{total}  {record.spec}: {scores}  {left}")
+            report(done, total, f"{record.spec}  {left}  {best}")
 
         yield watch
 

@@ -38,6 +38,12 @@ class Epoch:
     gamma: float
     seconds: float
 
+    def __str__(self) -> str:
+        text = f"loss {self.loss:.3f}"
+        if self.num_prototypes is not None and self.confident_share is not None:
+            text += f"  K {self.num_prototypes}  confident {self.confident_share:.0%}"
+        return text
+
 
 @dataclass(frozen=True)
 class Prototypes:

@@ -17,9 +17,9 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.config import BRGCLConfig
-from brgcl.method.attributes import learn_preparation
+from brgcl.method import inputs
 from brgcl.method.encoder import Encoder
-from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.graph import Graph
 from brgcl.method.train import find_clusters
 from brgcl.method.views import View, common_nodes, two_views
 from brgcl.tasks.classify import out_of_fold_probabilities
@@ -65,17 +65,7 @@ class Score:
 
 def prepare(data: Data, config: BRGCLConfig) -> Graph:
     """Scale attributes and build the adjacency, as `BRGCL.fit` does; once for all settings."""
-    kind = None if config.attributes == "auto" else config.attributes
-    x = learn_preparation(data.x, kind).apply(data.x).to(config.device)
-    weight = data.get("edge_weight")
-    return Graph(
-        x,
-        adjacency_from_edges(
-            data.edge_index.to(config.device),
-            x.shape[0],
-            None if weight is None else weight.to(config.device),
-        ),
-    )
+    return inputs.prepare(data, config.attributes, config.device)
 
 
 def agreement(encoder: Encoder, graph: Graph, labels: Tensor, seed: int) -> Score:

@@ -11,7 +11,7 @@ from brgcl.pictures import PAGE, look, new_figure
 Search = Mapping[str, Any]  # what `Tuning.to_dict` gives
 SHOWN = (
     "criterion", "mode", "epochs", "noise", "xi", "gamma0", "trials", "trials_wanted",
-    "trials_done", "default", "comparison",
+    "trials_done", "default", "chosen", "keeps_default", "comparison",
 )  # fmt: skip
 MARKS = "red frame: choice, dashed: default, small dot: pruned"
 FRAMES = (("default", "black", "--"), ("chosen", "red", "-"))
@@ -42,18 +42,10 @@ def read_searches(folder: Path, datasets: Iterable[str] | None = None) -> dict[s
 def _read(file: Path) -> Search:
     try:
         search: Search = json.loads(file.read_text(encoding="utf-8"))
-        settings_of(search)
         _ = [search[name] for name in SHOWN]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"'{file}' is not a search saved by brgcl tune") from error
     return search
-
-
-def settings_of(search: Search) -> dict[str, float]:
-    """The settings that a search puts in place of the default; empty if the default stays."""
-    if search["keeps_default"]:
-        return {}
-    return {name: float(search["chosen"][name]) for name in ("xi", "gamma0")}
 
 
 def plot_searches(searches: Mapping[str, Search]) -> Any:

@@ -13,7 +13,7 @@ from brgcl.benchmark.experiment import Selection, load_experiment
 from brgcl.benchmark.representations import Learned
 from brgcl.benchmark.show.node_maps import mapped_runs, plot_maps
 from brgcl.errors import InputError
-from brgcl.report.report import place_nodes
+from brgcl.report.figures import place_nodes
 
 
 def made_up(run, confidence):

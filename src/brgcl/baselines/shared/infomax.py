@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from brgcl.contract import Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder, averaged, averages_first
 from brgcl.method.sparse import Matrix
 from brgcl.method.views import Diffusion
@@ -71,6 +72,7 @@ def train_infomax(
     Returns:
         The sum of the views' codes, `(N, D)`.
     """
+    check_width(*x.shape, *[dim] * (len(operators) + 1))
     encoders = [
         Encoder(x.shape[1], dim=dim, num_layers=1, activation="prelu", generator=generator)
         for _ in operators

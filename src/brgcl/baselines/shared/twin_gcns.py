@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn, run_gcn
-from brgcl.config import require
+from brgcl.config import Count, Share
 from brgcl.contract import ObservedLabels, Reporter
 from brgcl.method.graph import Graph
 
@@ -29,16 +29,10 @@ from brgcl.method.graph import Graph
 class PeersConfig(GCNConfig):
     """Settings of two GCNs that learn from small losses."""
 
-    forget_rate: float = 0.2
+    forget_rate: Share = 0.2
     """Share of labels left out in the end; should be the share of wrong labels."""
-    ramp_epochs: int = 200
+    ramp_epochs: Count = 200
     """Epochs over which the share left out grows from 0."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "forget_rate", 0 <= self.forget_rate < 1, "in [0, 1)")
-        require(self, "ramp_epochs", self.ramp_epochs >= 1, "at least 1")
 
 
 def kept_share(epoch: int, config: PeersConfig) -> float:
