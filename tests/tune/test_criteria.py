@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from brgcl.method.inputs import prepare
 from brgcl.method.train import make_encoder
-from brgcl.tune.criteria import Score, agreement, is_trivial, prepare, stability
+from brgcl.tune.criteria import Score, agreement, is_trivial, stability
 
 
 def test_every_label_is_held_out_once(data, labels, tiny):
-    graph = prepare(data, tiny)
+    graph = prepare(data)
     encoder = make_encoder(graph.x.shape[1], tiny, torch.Generator().manual_seed(0))
     found = agreement(encoder, graph, labels, seed=0)
     assert len(found.parts) == int((labels >= 0).sum())
@@ -35,7 +36,7 @@ def test_a_partition_that_says_nothing_is_recognised(sizes, trivial):
 
 
 def test_a_constant_partition_is_not_called_stable(data, tiny):
-    graph = prepare(data, tiny)
+    graph = prepare(data)
     encoder = make_encoder(graph.x.shape[1], tiny, torch.Generator().manual_seed(0))
     assert stability(encoder, graph, tiny.replace(xi=1000.0), seed=0).parts == (0.0,) * 5
     assert any(stability(encoder, graph, tiny.replace(xi=0.3), seed=0).parts)

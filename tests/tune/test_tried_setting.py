@@ -1,7 +1,8 @@
 """One tried setting: when it is pruned, and what is kept of it."""
 
 from brgcl import BRGCLConfig
-from brgcl.tune.criteria import Score, prepare
+from brgcl.method.inputs import prepare
+from brgcl.tune.criteria import Score
 from brgcl.tune.tried_setting import TuningTask, check_epochs, set_against, train_and_score
 
 
@@ -11,7 +12,7 @@ def test_pruning_looks_at_the_score_after_the_warm_up():
 
 
 def test_a_hopeless_setting_stops_early(data, labels, tiny):
-    task = TuningTask(prepare(data, tiny), labels, tiny)
+    task = TuningTask(prepare(data), labels, tiny)
     seen = []
     found = train_and_score(
         task, (0.1, 0.3), after_epoch=lambda e: seen.append(e.epoch), hopeless=lambda e, s: True

@@ -14,10 +14,11 @@ from brgcl.contract import Reporter
 from brgcl.evaluate.paired import Paired, paired_difference
 from brgcl.evaluate.protocol import NoisyGraph
 from brgcl.evaluate.score import classify_one, fit_one
+from brgcl.method.inputs import prepare
 from brgcl.tasks.label_errors import cross_validated_agreement
 from brgcl.tasks.rules import FIXED_RULE
 from brgcl.tune.budget import OVERRUN, Budget, OutOfTime
-from brgcl.tune.criteria import prepare, stability
+from brgcl.tune.criteria import stability
 from brgcl.tune.search import Tuning, tune
 
 USABLE = 0.95  # of the budget; the rest is for starting, reading files and writing results
@@ -234,5 +235,5 @@ def _score(noisy: NoisyGraph, config: BRGCLConfig, seed: int, report: Reporter) 
     if metric == "cv_agreement":
         z, labels = fitted.representations, noisy.labels.train
         return cross_validated_agreement(z, labels, rule=FIXED_RULE, seed=seed).cv_agreement
-    graph = prepare(noisy.graph, config)
+    graph = prepare(noisy.graph, config.attributes, config.device)
     return stability(fitted.model.encoder_, graph, config, seed).mean

@@ -16,10 +16,11 @@ from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, unknown_name
 from brgcl.machine import keep_freed_memory
+from brgcl.method.inputs import prepare
 from brgcl.method.train import Epoch, resolve_proto_weight
 from brgcl.tasks.checks import check_labels
 from brgcl.tune.budget import Budget, OutOfTime
-from brgcl.tune.criteria import CRITERIA, Criterion, Score, prepare
+from brgcl.tune.criteria import CRITERIA, Criterion, Score
 from brgcl.tune.journal import import_optuna, open_study, quiet_optuna
 from brgcl.tune.tried_setting import (
     Outcome,
@@ -159,7 +160,7 @@ def tune(
     xi, gamma0 = sorted(set(xi)), sorted(set(gamma0))
     grid = [(x, g) for x in xi for g in gamma0]
     search = _Search(
-        task=TuningTask(prepare(graph, short), labels, short),
+        task=TuningTask(prepare(graph, short.attributes, short.device), labels, short),
         order=_shuffled(grid, short),
         mode="grid" if trials == "grid" else "tpe",
         wanted=len(grid) if trials == "grid" else min(trials, len(grid)),
