@@ -13,7 +13,7 @@ help:
 	@echo "make test-all  the slow tests too"
 	@echo "make setup     environment with all extras that the commands need"
 	@echo "make bench     time an epoch against its bare kernels"
-	@echo "make results   write docs/results.md from results/records.jsonl"
+	@echo "make results   write docs/results.md and its pictures from results/records.jsonl"
 	@echo "make docs      check the documentation"
 	@echo "make clean     remove the environment, caches and builds; no results"
 
@@ -52,10 +52,10 @@ test-all: lint
 	$(BIN)/pytest
 
 bench: .venv/demo.done
-	$(BIN)/brgcl bench speed
+	$(BIN)/python benchmarks/speed.py
 
 results: .venv/demo.done
-	$(BIN)/brgcl bench page --readme README.md --methods docs/methods.md --pictures
+	$(BIN)/python benchmarks/write_pages.py
 
 docs: .venv/test.done
 	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py

@@ -23,6 +23,7 @@ ARROWS = {
     "progress": ("errors",),
     "config": ("errors",),
     "atomic_files": ("errors",),
+    "pictures": ("errors", "atomic_files"),
     "method": ("config", "errors"),
     "contract": ("config", "errors", "method.dpmeans"),
     "noise": ("config", "errors", "lazy", "method"),
@@ -41,11 +42,11 @@ ARROWS = {
     "benchmark.experiment": (*METHODS, "evaluate", "benchmark.run_spec"),
     "benchmark.records": (*METHODS, "evaluate", "benchmark.run_spec"),
     "benchmark.show": (
-        *PIECES, "methods", "evaluate.paired", "evaluate.protocol",
+        *PIECES, "pictures", "methods", "evaluate.paired", "evaluate.protocol",
         "benchmark.run_spec", "benchmark.experiment", "benchmark.records", "benchmark.schedule",
     ),
-    "tune": (*METHODS, "evaluate"),
-    "cli": (*METHODS, "evaluate", "benchmark", "tune", "report", "__init__"),
+    "tune": (*METHODS, "evaluate", "pictures"),
+    "cli": (*METHODS, "evaluate", "benchmark", "tune", "report", "pictures", "__init__"),
     "__main__": ("cli",),
     "__init__": METHODS,
 }  # fmt: skip

@@ -15,6 +15,7 @@ from brgcl.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from brgcl.benchmark.experiment import Selection
+    from brgcl.benchmark.records import Record
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
@@ -169,6 +170,15 @@ def run_(
         raise typer.Exit(1)
 
 
+def _existing_records(file: Path, name: str) -> "dict[str, Record]":
+    """Read records that must be there, since a table is made of them."""
+    from brgcl.benchmark.records import read_records
+
+    if not file.is_file():
+        raise InputError(f"no records in '{file}' yet; brgcl bench run {name} makes them")
+    return read_records(file)
+
+
 @bench.command()
 @grouped
 def table(
@@ -182,13 +192,11 @@ def table(
 ) -> None:
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
     from brgcl.benchmark.experiment import load_experiment
-    from brgcl.benchmark.page import facts
-    from brgcl.benchmark.records import read_records
     from brgcl.benchmark.runner import ResultsFolder
     from brgcl.benchmark.show import formats
-    from brgcl.benchmark.show.layout import sheets
-    from brgcl.benchmark.show.settings_table import read_searches
-    from brgcl.benchmark.show.statistics import table_entries
+    from brgcl.benchmark.show.layout import facts_layout, layouts
+    from brgcl.benchmark.show.statistics import table_cells
+    from brgcl.tune.figure import read_searches
 
     if format_ not in formats.FORMATS:
         raise unknown_name("format", format_, formats.FORMATS)
@@ -196,15 +204,13 @@ def table(
     if experiment.kind != "grid":
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
-        pages = [facts(experiment, read_searches(ResultsFolder(records).searches))]
-    elif not records.exists():
-        raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
+        pages = [facts_layout(experiment, read_searches(ResultsFolder(records).searches))]
     elif format_ in ("csv", "draws"):
         write = formats.to_csv if format_ == "csv" else formats.to_draws
-        sys.stdout.write(write(table_entries(experiment, read_records(records), part)))
+        sys.stdout.write(write(table_cells(experiment, _existing_records(records, name), part)))
         return
     else:
-        pages = sheets(experiment, read_records(records), part)
+        pages = layouts(experiment, _existing_records(records, name), part)
     form = {
         "text": formats.to_text,
         "md": formats.to_markdown,
@@ -230,14 +236,26 @@ def plot_(
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.records import read_records
     from brgcl.benchmark.runner import ResultsFolder
-    from brgcl.benchmark.show.figures import plot_suite
+    from brgcl.benchmark.show.figures import plot_experiment
+    from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
+    from brgcl.benchmark.trainings import read_or_train
+    from brgcl.pictures import check_picture, save_picture
+    from brgcl.report.figures import place_nodes
+    from brgcl.tune.figure import plot_searches, read_searches
 
-    experiment = load_experiment(name)
+    experiment, part = load_experiment(name), selection.part()
     file = Path(f"{experiment.name}.svg") if out is None else out
-    figure = plot_suite(
-        experiment, read_records(records), file, ResultsFolder(records, root), selection.part(),
-        name=name, say=say,
-    )  # fmt: skip
+    check_picture(file)
+    folder = ResultsFolder(records, root)
+    if experiment.kind == "hyperparameters":
+        figure = plot_searches(read_searches(folder.searches, part.datasets))
+    elif is_map(experiment):
+        shown = mapped_runs(experiment, part)
+        trained = read_or_train([each.spec for each in shown], folder, read_records(records), say)
+        figure = plot_maps(experiment, shown, trained, place_nodes)
+    else:
+        figure = plot_experiment(experiment, _existing_records(records, name), part)
+    save_picture(figure, file)
     if json_:
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
         print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
