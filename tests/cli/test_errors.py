@@ -135,12 +135,7 @@ BAD_FILES = {
         OWN,
         "e.csv line 6: 3 columns where the first row has 2",
     ),
-    "one column": (
-        "e.csv",
-        "from\na\n",
-        OWN,
-        "name them with --source and --target; the only column is 'from'",
-    ),
+    "one column": ("e.csv", "from\na\n", OWN, "has 1 column but needs 2"),
     "weight below 0": ("e.csv", "from,to,weight\na,b,-1\n", OWN, "weight -1 is not above 0"),
     "fractional id": (
         "e.csv",

@@ -66,10 +66,7 @@ def edge_columns(
     if (source is None) + (target is None) == len(rest):
         source, target = source or rest.pop(0), target or rest.pop(0)
     if source is None or target is None:
-        raise InputError(
-            f"{table.path}: cannot tell which two columns hold the ends of an edge; "
-            f"name them with source= and target=; {table.describe_columns()}"
-        )
+        raise _unclear(table, "two columns hold the ends of an edge", "source= and target=")
     return EdgeColumns(source, target, weight)
 
 
@@ -83,10 +80,7 @@ def id_column(table: TableFile, given: str | None) -> str:
     stored = [name for name in table.index if name != "Unnamed: 0"]
     if len(known or stored) == 1:
         return (known or stored)[0]
-    raise InputError(
-        f"{table.path}: cannot tell which column holds the ids; "
-        f"name it with id=; {table.describe_columns()}"
-    )
+    raise _unclear(table, "column holds the ids", "id=")
 
 
 def label_column(table: TableFile, given: str | None, id: str) -> str:
@@ -95,10 +89,7 @@ def label_column(table: TableFile, given: str | None, id: str) -> str:
     rest = [name for name in table.columns if name != id and name not in table.index]
     name = given or _only(rest, LABEL) or (rest[0] if len(rest) == 1 else None)
     if name is None or name == id:
-        raise InputError(
-            f"{table.path}: cannot tell which column holds the labels; "
-            f"name it with label=; {table.describe_columns()}"
-        )
+        raise _unclear(table, "column holds the labels", "label=")
     return name
 
 
@@ -167,6 +158,17 @@ def _unclear_header(table: TableFile, first: Sequence[str]) -> InputError:
     return InputError(
         f"{table.path}: the first row ({', '.join(first)}) may hold names of columns or data; "
         "say header=True or header=False"
+    )
+
+
+def _unclear(table: TableFile, what: str, keywords: str) -> InputError:
+    if len(table.columns) < 2:
+        return InputError(
+            f"{table.path} has 1 column but needs 2; columns are separated by {table.separator!r}"
+        )
+    return InputError(
+        f"{table.path}: cannot tell which {what}; say so with {keywords}; "
+        f"columns: {', '.join(table.columns)}"
     )
 
 

@@ -159,7 +159,7 @@ def _check_given(
 ) -> None:
     tables = [table for table in (node_table, label_table) if table is not None]
     if id is not None and not any(id in table.columns for table in tables):
-        columns = "; ".join(f"{table.path} has {table.describe_columns()}" for table in tables)
+        columns = "; ".join(f"{table.path} has {', '.join(table.columns)}" for table in tables)
         raise InputError(
             f"id= is '{id}', but neither features nor labels is a table with that column"
             + (f"; {columns}" if columns else "")
@@ -231,9 +231,9 @@ def _read_matrix(path: Path) -> Tensor:
         with path.open("rb") as file:
             matrix = np.load(file, allow_pickle=False) if path.suffix == ".npy" else _load_npz(file)
     except Exception as error:  # both raise whatever zipfile, struct or numpy.lib.format raise
+        reason = (str(error) or repr(error)).splitlines()[0]
         raise InputError(
-            f"{path}: cannot be read as a matrix of numbers "
-            f"({str(error).splitlines()[0] or error!r}); "
+            f"{path}: cannot be read as a matrix of numbers ({reason}); "
             "save it again with numpy.save, numpy.savez or scipy.sparse.save_npz"
         ) from error
     x = attribute_tensor(matrix, str(path))

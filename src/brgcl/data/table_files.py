@@ -41,14 +41,15 @@ class TableFile:
         columns: Names of the columns, all different: "column 1", "column 2", ... without a header.
         first_row: Cells of a text file's first row, as long as it counts as data; else None.
         index: Columns that pandas wrote as the index of a data frame.
+        separator: What separates the columns of a text file.
     """
 
     path: Path
     columns: tuple[str, ...]
     first_row: tuple[str, ...] | None
     index: tuple[str, ...]
+    separator: str
     _content: Any  # bytes of the rows of a text file, or an Arrow table
-    _separator: str = ","
     _first_line: int = 0  # bytes
     _lines_above: int = 0
 
@@ -82,7 +83,7 @@ class TableFile:
         if not self.is_text:
             return f"{self.path} row {row}"
         text = io.StringIO(self._content.to_pybytes().decode(errors="replace"))
-        records = csv.reader(text, delimiter=self._separator)
+        records = csv.reader(text, delimiter=self.separator)
         start, seen = 1, -1
         for cells in records:
             seen += bool(cells)  # a blank line is no row
@@ -130,12 +131,6 @@ class TableFile:
             )
         return matrix
 
-    def describe_columns(self) -> str:
-        """The columns, for an error message."""
-        if len(self.columns) > 1 or not self.is_text:
-            return "columns: " + ", ".join(self.columns)
-        return f"the only column is '{self.columns[0]}' (separated by {self._separator!r})"
-
     def _parse(self, types: dict[str, Any]) -> Any:
         try:
             return pyarrow.csv.read_csv(
@@ -146,7 +141,7 @@ class TableFile:
                     block_size=1 << 24,
                 ),
                 parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self._separator, newlines_in_values=True
+                    delimiter=self.separator, newlines_in_values=True
                 ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=types, include_columns=list(types)
@@ -267,7 +262,7 @@ def _open_parquet(path: Path, content: bytes) -> TableFile:
     _check_names(path, table.column_names)
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
     index = tuple(name for name in stored if isinstance(name, str))  # not a mere range
-    return TableFile(path, tuple(table.column_names), None, index, _content=table)
+    return TableFile(path, tuple(table.column_names), None, index, ",", table)
 
 
 def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
@@ -300,7 +295,7 @@ def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
     names = tuple(f"column {i}" for i in range(1, len(cells) + 1))
     first_line = len(line.encode()) + 1
     rows = pa.py_buffer(content)
-    return TableFile(path, names, cells, (), rows, separator, first_line, lines_above)
+    return TableFile(path, names, cells, (), separator, rows, first_line, lines_above)
 
 
 def _without_comments(path: Path, content: bytes) -> bytes:
