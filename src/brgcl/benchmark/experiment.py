@@ -9,6 +9,7 @@ published means and deviations, and notes on what cannot be compared:
     task = "classify"                 or "cluster", "prototypes"
     metrics = ["accuracy"]
     protocol = "clean-val"
+    published_label = "paper"         the word before published values; "published" if of others
     reference = "brgcl"               the row that the others are compared with, draw by draw
     noise = ["symmetric"]
     levels = [0.0, 0.2, 0.4]
@@ -96,6 +97,7 @@ class Experiment:
     task: str = "classify"
     metrics: Sequence[str] = ("accuracy",)
     protocol: str = "clean-val"
+    published_label: str = "paper"
     reference: str = "brgcl"
     noise: Sequence[str] = ("none",)
     levels: Sequence[float] = (0.0,)

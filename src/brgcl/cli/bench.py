@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from brgcl.benchmark.experiment import Selection
+    from brgcl.benchmark.records import Record
     from brgcl.benchmark.runner import Watcher
     from brgcl.benchmark.schedule import Job
 
@@ -49,7 +50,7 @@ class GraphSelection:
     ] = None
 
     methods: ClassVar[str | None] = None
-    split: ClassVar[str] = "test"
+    scored_on: ClassVar[str] = "test"
 
     def part(self, num_draws: int | None = None) -> "Selection":
         """Read the options."""
@@ -60,7 +61,7 @@ class GraphSelection:
             parse_names(self.methods),
             parse_levels(self.levels),
             num_draws,
-            self.split,
+            self.scored_on,
         )
 
 
@@ -77,8 +78,11 @@ class RowSelection(GraphSelection):
 class ScoreSelection(RowSelection):
     """A part of a table, and which scores."""
 
-    split: Annotated[  # type: ignore[misc]
-        str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
+    scored_on: Annotated[  # type: ignore[misc]
+        str,
+        typer.Option(
+            "--scored-on", "--split", help="Nodes: test, or validation to choose something."
+        ),
     ] = "test"
 
 
@@ -88,10 +92,10 @@ def list_(json_: Json = False) -> None:
     """List the tables and figures that can be run."""
     from brgcl.benchmark.experiment import experiment_names, load_experiment, runs
 
-    suites = [load_experiment(name) for name in experiment_names()]
+    experiments = [load_experiment(name) for name in experiment_names()]
     listed = [
         {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
-        for s in suites
+        for s in experiments
     ]
     if json_:
         print_json({"experiments": listed})
@@ -169,6 +173,15 @@ def run_(
         raise typer.Exit(1)
 
 
+def _existing_records(file: Path, name: str) -> "dict[str, Record]":
+    """Read records that must be there, since a table is made of them."""
+    from brgcl.benchmark.records import read_records
+
+    if not file.is_file():
+        raise InputError(f"no records in '{file}' yet; brgcl bench run {name} makes them")
+    return read_records(file)
+
+
 @bench.command()
 @grouped
 def table(
@@ -182,28 +195,25 @@ def table(
 ) -> None:
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
     from brgcl.benchmark.experiment import load_experiment
-    from brgcl.benchmark.page import facts
-    from brgcl.benchmark.records import ResultsFolder, read_records
+    from brgcl.benchmark.records import ResultsFolder
     from brgcl.benchmark.show import formats
-    from brgcl.benchmark.show.layout import sheets
-    from brgcl.benchmark.show.settings_table import read_searches
-    from brgcl.benchmark.show.statistics import table_entries
+    from brgcl.benchmark.show.layout import facts_layout, layouts
+    from brgcl.benchmark.show.statistics import table_cells
+    from brgcl.tune.figure import read_searches
 
     if format_ not in formats.FORMATS:
         raise unknown_name("format", format_, formats.FORMATS)
-    suite, part = load_experiment(name), selection.part()
-    if suite.kind != "grid":
+    experiment, part = load_experiment(name), selection.part()
+    if experiment.kind != "grid":
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
-        pages = [facts(suite, read_searches(ResultsFolder(records).searches))]
-    elif not records.exists():
-        raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
+        pages = [facts_layout(experiment, read_searches(ResultsFolder(records).searches))]
     elif format_ in ("csv", "draws"):
         write = formats.to_csv if format_ == "csv" else formats.to_draws
-        sys.stdout.write(write(table_entries(suite, read_records(records), part)))
+        sys.stdout.write(write(table_cells(experiment, _existing_records(records, name), part)))
         return
     else:
-        pages = sheets(suite, read_records(records), part)
+        pages = layouts(experiment, _existing_records(records, name), part)
     form = {
         "text": formats.to_text,
         "md": formats.to_markdown,
@@ -228,17 +238,29 @@ def plot_(
     """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.records import ResultsFolder, read_records
-    from brgcl.benchmark.show.figures import plot_suite
+    from brgcl.benchmark.show.figures import plot_experiment
+    from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
+    from brgcl.benchmark.trainings import read_or_train
+    from brgcl.pictures import check_picture, save_picture
+    from brgcl.report.figures import place_nodes
+    from brgcl.tune.figure import plot_searches, read_searches
 
-    suite = load_experiment(name)
-    file = Path(f"{suite.name}.svg") if out is None else out
-    figure = plot_suite(
-        suite, read_records(records), file, ResultsFolder(records, root), selection.part(),
-        name=name, say=say,
-    )  # fmt: skip
+    experiment, part = load_experiment(name), selection.part()
+    file = Path(f"{experiment.name}.svg") if out is None else out
+    check_picture(file)
+    folder = ResultsFolder(records, root)
+    if experiment.kind == "hyperparameters":
+        figure = plot_searches(read_searches(folder.searches, part.datasets))
+    elif is_map(experiment):
+        shown = mapped_runs(experiment, part)
+        trained = read_or_train([each.spec for each in shown], folder, read_records(records), say)
+        figure = plot_maps(experiment, shown, trained, place_nodes)
+    else:
+        figure = plot_experiment(experiment, _existing_records(records, name), part)
+    save_picture(figure, file)
     if json_:
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
-        print_json({"experiment": suite.name, "file": str(file), "panels": panels})
+        print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
     else:
         print_line(f"Written to {file}")
 
@@ -258,10 +280,10 @@ def draws(
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.export import write_draws
 
-    suite = load_experiment(name)
+    experiment = load_experiment(name)
     part = selection.part(seeds)
-    number = write_draws(suite, out, part, root=root, overwrite=overwrite, say=say)
+    number = write_draws(experiment, out, part, root=root, overwrite=overwrite, say=say)
     if json_:
-        print_json({"experiment": suite.name, "draws": number, "folder": str(out)})
+        print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})
     else:
         print_line(f"{number:,} draws written to {out}; its README.txt says how to read them")

@@ -39,7 +39,9 @@ def tune(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Epochs of a trial; default: all up to 5,000 nodes, else 60."),
+        typer.Option(
+            min=1, help="Epochs of each training; default: all up to 5,000 nodes, else 60."
+        ),
     ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Time after which all is over: 90s, 5m, 2h.")
@@ -67,12 +69,11 @@ def tune(
         claim_file(out, overwrite=overwrite)
 
     from brgcl.atomic_files import write_text
-    from brgcl.benchmark.show.settings_table import draw_searches
-    from brgcl.benchmark.show.style import save_picture
-    from brgcl.benchmark.speed_page import check_picture
+    from brgcl.cli.tune_text import COLUMNS, lines, preset_text, table_rows
     from brgcl.evaluate.protocol import draw_noisy_graph
+    from brgcl.pictures import check_picture, save_picture
     from brgcl.tune.compare import NOT_COMPARED, tune_and_compare
-    from brgcl.tune.page import COLUMNS, lines, preset_text, summary, table_rows
+    from brgcl.tune.figure import plot_searches
 
     if picture is not None:
         check_picture(picture)
@@ -97,11 +98,11 @@ def tune(
         base = resolve_config("brgcl", "default", None, None, graph.graph)
         write_text(out, preset_text(tuning, base, [f"brgcl tune, {name}.", *said]))
     if picture is not None:
-        save_picture(draw_searches({name: summary(tuning)}), picture)
+        save_picture(plot_searches({name: tuning.to_dict()}), picture)
     if json_:
         found = {"dataset": name, "seed": seed, "noise": noise.describe()}
         found["noise_realised"] = realised
-        found |= summary(tuning)
+        found |= tuning.to_dict()
         print_json(found | {"comparison": None if comparison is None else comparison.to_dict()})
         return
     show_table(f"Settings of {name}", COLUMNS, table_rows(tuning))
