@@ -213,11 +213,11 @@ def machine() -> dict[str, Any]:
 def cases_here() -> list[tuple[str, str]]:
     """List the cases and modes that can be run: public graphs on disk, and generated ones."""
     names = [name for name in PUBLIC if available(name)]
-    found = [(name, mode) for name in names for mode in ("exact", "sampled")]
+    cases = [(name, mode) for name in names for mode in ("exact", "sampled")]
     for name, nodes in GENERATED.items():
-        found += [(name, "exact")] if nodes <= EXACT_UP_TO else []
-        found.append((name, "sampled"))
-    return found
+        cases += [(name, "exact")] if nodes <= EXACT_UP_TO else []
+        cases.append((name, "sampled"))
+    return cases
 
 
 def check_case(name: str) -> None:
@@ -329,24 +329,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
             check_picture(given.plot)
     except InputError as error:
         parser.error(str(error))
-    found = []
+    cases = []
     for number, (name, mode) in enumerate(wanted, start=1):
         print(f"{number} of {len(wanted)}: {name}, {mode}, {given.objective}", file=sys.stderr)
-        found.append(measure(name, mode, given.objective, repeats=max(1, given.repeats)))
+        cases.append(measure(name, mode, given.objective, repeats=max(1, given.repeats)))
     empty_mb = empty_memory()
-    growth = slopes(found, empty_mb)
+    growth = slopes(cases, empty_mb)
     if given.plot is not None:
-        plot(found, empty_mb, given.plot)
+        plot(cases, empty_mb, given.plot)
     if given.json:
-        figures = {"cases": found, "slopes": growth, "empty_mb": empty_mb, "machine": machine()}
+        figures = {"cases": cases, "slopes": growth, "empty_mb": empty_mb, "machine": machine()}
         print(json.dumps(figures, indent=2))
         return
-    print(table(f"Speed, {given.objective}", found))
+    print(table(f"Speed, {given.objective}", cases))
     for part, slope in growth.items():
         if slope is not None:
             print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
-    for line in (line for case in found for line in detail_lines(case)):
-        print(line)
+    for case in cases:
+        print("\n".join(detail_lines(case)))
 
 
 if __name__ == "__main__":
