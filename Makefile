@@ -15,7 +15,7 @@ help:
 	@echo "make bench     time an epoch against its bare kernels"
 	@echo "make results   write docs/results.md and its pictures from results/records.jsonl"
 	@echo "make docs      check the documentation"
-	@echo "make clean     remove the environment and everything generated"
+	@echo "make clean     remove the environment, caches and builds; no results"
 
 .venv/pip.done:
 	$(PYTHON) -m venv .venv
@@ -61,5 +61,5 @@ docs: .venv/test.done
 	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis brgcl-demo run build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -16,7 +16,8 @@ import typer
 import brgcl
 from brgcl import BRGCLConfig, NodeClassifier
 from brgcl.cli.app import app
-from brgcl.cli.options import parse_noises, resolve_config
+from brgcl.cli.options import NoiseOptions
+from brgcl.cli.settings import resolve_config
 from brgcl.config import PAPER_TABLE
 from brgcl.evaluate.protocol import PROTOCOLS, draw_noisy_graph
 from brgcl.method.train import num_negatives
@@ -286,10 +287,11 @@ def test_commands_parse(page, line):
     given = command.make_context(command.name, words).params
     if "method" in given:
         resolve_config(
-            given["method"], given["preset"], given["config"], given["settings"], given["graph"]
+            given["method"], given["preset"], given["file"], given["settings"], given["graph"]
         )
     if "attribute_noise" in given:
-        parse_noises(given.get("label_noise"), given["attribute_noise"], given["edge_noise"])
+        names = ("attribute_noise", "edge_noise", "label_noise")
+        NoiseOptions(**{name: given.get(name) for name in names})
     assert given.get("protocol", PROTOCOLS[0]) in PROTOCOLS
 
 

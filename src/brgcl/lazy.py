@@ -20,9 +20,7 @@ def lazy_names(
     def load(name: str) -> Any:
         try:
             if name in home:
-                value = getattr(importlib.import_module(f"{package}.{home[name]}"), name)
-                setattr(sys.modules[package], name, value)
-                return value
+                return getattr(importlib.import_module(f"{package}.{home[name]}"), name)
             if not name.startswith("_"):
                 return importlib.import_module(f"{package}.{name}")
         except ModuleNotFoundError as error:

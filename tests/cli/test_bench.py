@@ -75,10 +75,10 @@ def test_a_budget_that_is_over_begins_nothing(bench, monkeypatch):
 
 
 def test_validation_scores_are_apart_from_test_scores(bench):
-    bench("run", "grid.toml", "--split", "validation", "--json")
+    bench("run", "grid.toml", "--scored-on", "validation", "--json")
     rows = csv.DictReader(io.StringIO(bench("table", "grid.toml", "--format", "csv")))
     assert {row["n"] for row in rows} == {"0"}
-    scored = bench("table", "grid.toml", "--format", "csv", "--split", "validation")
+    scored = bench("table", "grid.toml", "--format", "csv", "--scored-on", "validation")
     assert {row["n"] for row in csv.DictReader(io.StringIO(scored))} == {"2"}
 
 
@@ -93,9 +93,9 @@ def test_list_names_all(bench):
         (("run", "symetric"), "did you mean 'symmetric'"),
         (("run", "grid.toml", "--levels", "a"), "are not levels"),
         (("run", "grid.toml", "--budget", "soon"), "is not a time"),
-        (("run", "grid.toml", "--split", "train"), "split"),
+        (("run", "grid.toml", "--scored-on", "train"), "unknown scored_on 'train'"),
         (("run", "grid.toml", "--backend", "spark"), "backend"),
-        (("run", "edge", "instance", "--datasets", "demo"), "such cells"),
+        (("run", "edge", "instance", "--datasets", "demo"), "such runs"),
         (("table", "grid.toml", "--format", "xls"), "format"),
         (("table", "grid.toml", "--records", "no.jsonl"), "no records in 'no.jsonl' yet"),
         (("table", "hyperparameters", "--format", "csv"), "no draws"),
@@ -104,3 +104,17 @@ def test_list_names_all(bench):
 def test_wrong_arguments_are_explained(bench, arguments, message):
     with pytest.raises(InputError, match=message):
         bench(*arguments)
+
+
+def test_a_failed_run_ends_with_1(bench, monkeypatch, capsys):
+    """Defect 22: `bench run` with a failed run ended with 0."""
+
+    def broken(*arguments, **options):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(runner, "fit_one", broken)
+    code = app(["bench", "run", "grid.toml", "--json"], standalone_mode=False)
+    streams = capsys.readouterr()
+    assert code == 1
+    assert json.loads(streams.out)["failed"] == 8
+    assert "RuntimeError: out of luck" in streams.err

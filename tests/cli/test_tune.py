@@ -75,7 +75,7 @@ def test_json(run):
 def test_a_graph_of_ones_own_without_labels(run, tmp_path):
     edges = tmp_path / "edges.csv"
     lines = [f"n{i},n{(i + step) % 30}" for i in range(30) for step in (1, 2)]
-    edges.write_text("\n".join(["a,b", *lines]) + "\n")
+    edges.write_text("\n".join(["source,target", *lines]) + "\n")
     code, out, err = run("--edges", edges, *QUICK, "--compare", 0, "--json")
     assert code == 0, err
     found = json.loads(out)

@@ -11,10 +11,8 @@ import math
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
-from brgcl.atomic_files import replacing
+from brgcl.atomic_files import UNREADABLE, read_tensors, write_tensors
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.contract import Fitted
 from brgcl.machine import library_versions
@@ -38,20 +36,17 @@ def save_fitted(path: Path, fitted: Fitted) -> None:
         "assignment": None if found is None else found.assignment,
         "centers": None if found is None else found.centers,
     }
-    tensors = {name: tensor.contiguous() for name, tensor in parts.items() if tensor is not None}
+    tensors = {name: tensor for name, tensor in parts.items() if tensor is not None}
     about = {"measurements": fitted.measurements, "capped": found is not None and found.capped}
-    with replacing(path) as temporary:
-        save_file(tensors, temporary, {name: json.dumps(value) for name, value in about.items()})
+    write_tensors(path, tensors, about)
 
 
 def load_fitted(path: Path) -> Fitted | None:
     """Read what `save_fitted` wrote; None if the file is missing or cannot be read."""
     try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            about = {name: json.loads(value) for name, value in file.metadata().items()}
+        tensors, about = read_tensors(path)
         z, measurements, capped = tensors["representations"], about["measurements"], about["capped"]
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, AttributeError):
+    except UNREADABLE:
         return None
     if not torch.isfinite(z).all():
         return None

@@ -50,7 +50,7 @@ class GraphSelection:
     ] = None
 
     methods: ClassVar[str | None] = None
-    split: ClassVar[str] = "test"
+    scored_on: ClassVar[str] = "test"
 
     def part(self, num_draws: int | None = None) -> "Selection":
         """Read the options."""
@@ -61,7 +61,7 @@ class GraphSelection:
             parse_names(self.methods),
             parse_levels(self.levels),
             num_draws,
-            self.split,
+            self.scored_on,
         )
 
 
@@ -78,8 +78,11 @@ class RowSelection(GraphSelection):
 class ScoreSelection(RowSelection):
     """A part of a table, and which scores."""
 
-    split: Annotated[  # type: ignore[misc]
-        str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
+    scored_on: Annotated[  # type: ignore[misc]
+        str,
+        typer.Option(
+            "--scored-on", "--split", help="Nodes: test, or validation to choose something."
+        ),
     ] = "test"
 
 
@@ -89,10 +92,10 @@ def list_(json_: Json = False) -> None:
     """List the tables and figures that can be run."""
     from brgcl.benchmark.experiment import experiment_names, load_experiment, runs
 
-    suites = [load_experiment(name) for name in experiment_names()]
+    experiments = [load_experiment(name) for name in experiment_names()]
     listed = [
         {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
-        for s in suites
+        for s in experiments
     ]
     if json_:
         print_json({"experiments": listed})
@@ -277,10 +280,10 @@ def draws(
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.export import write_draws
 
-    suite = load_experiment(name)
+    experiment = load_experiment(name)
     part = selection.part(seeds)
-    number = write_draws(suite, out, part, root=root, overwrite=overwrite, say=say)
+    number = write_draws(experiment, out, part, root=root, overwrite=overwrite, say=say)
     if json_:
-        print_json({"experiment": suite.name, "draws": number, "folder": str(out)})
+        print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})
     else:
         print_line(f"{number:,} draws written to {out}; its README.txt says how to read them")

@@ -78,7 +78,7 @@ def print_metrics(metrics: Mapping[str, Any]) -> None:
 
 def at_cap(number: object) -> str:
     """Show a number of clusters that is a lower bound."""
-    return f"≥ {number} (cap reached)"
+    return f">= {number} (cap reached)"
 
 
 def show(value: Any) -> str:

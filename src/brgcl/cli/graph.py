@@ -26,7 +26,6 @@ from brgcl.errors import InputError
 from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
-    from torch import Tensor
     from torch_geometric.data import Data
 
     from brgcl.evaluate.evaluation import Evaluation
@@ -47,13 +46,13 @@ def embed(
     import pandas as pd
 
     from brgcl.evaluate.protocol import draw_noisy_graph
-    from brgcl.methods import METHODS
+    from brgcl.methods import find_method
     from brgcl.noise.graph import generator_for
     from brgcl.tasks.checks import check_labels, class_name
 
     with output.claim() as folder:
         assert folder is not None
-        config, entry = method.config(graph.graph), METHODS[method.method]
+        config, entry = method.config(graph.graph), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
         data = opener(graph, folder, method, noise, config, seed=seed)(seed)
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
@@ -74,18 +73,20 @@ def embed(
         }
         names = [None if label < 0 else str(class_name(label, data)) for label in data.y.tolist()]
         columns: dict[str, Any] = {"node_id": list(data.node_ids), "label_given": names}
-        groups = None
-        if fitted.clustering is not None and fitted.confidence is not None:
-            metrics["num_clusters"] = fitted.clustering.num_clusters
-            metrics["capped"] = fitted.clustering.capped
+        found = fitted.clustering
+        if found is not None:
+            metrics |= {"num_clusters": found.num_clusters, "capped": found.capped}
+            columns["pseudo_label"] = found.assignment.numpy()
+        if fitted.confidence is not None and fitted.confident is not None:
             metrics["confident_share"] = float(fitted.confident.float().mean())
-            columns["pseudo_label"] = fitted.clustering.assignment.numpy()
-            columns["confidence"] = fitted.confidence.numpy()
-            columns["confident"] = fitted.confident.numpy()
-            groups = ("cluster", fitted.clustering.assignment)
+            columns |= {
+                "confidence": fitted.confidence.numpy(),
+                "confident": fitted.confident.numpy(),
+            }
         write_results(
             folder, data, fitted, metrics, pd.DataFrame(columns),
-            title=f"Representations of {data.name}", groups=groups,
+            title=f"Representations of {data.name}",
+            groups=None if found is None else ("cluster", found.assignment),
         )  # fmt: skip
     print_results(metrics, output, folder, "embeddings.parquet has the representations")
 
@@ -115,8 +116,7 @@ def classify(
             classifier=classifier.make(method.method), seeds=draws, progress=progress_bar,
         )  # fmt: skip
         if folder is not None:
-            groups = ("predicted class", found.runs[0].outcome.probabilities.argmax(1))
-            write_evaluation(folder, found, "Classes", groups)
+            write_evaluation(folder, found)
     print_results(found.summary(), output, folder, "nodes.parquet has the predictions")
 
 
@@ -145,8 +145,7 @@ def cluster(
             seeds=draws, progress=progress_bar,
         )  # fmt: skip
         if folder is not None:
-            groups = ("cluster", found.runs[0].outcome.assignment)
-            write_evaluation(folder, found, "Clusters", groups)
+            write_evaluation(folder, found)
     print_results(found.summary(), output, folder, "nodes.parquet has the clusters")
 
 
@@ -195,11 +194,15 @@ def check_checkpoint(file: Path | None, method: str) -> None:
         claim_file(file, overwrite=False)
 
 
-def write_evaluation(
-    folder: RunFolder, found: "Evaluation", what: str, groups: "tuple[str, Tensor]"
-) -> None:
+def write_evaluation(folder: RunFolder, found: "Evaluation") -> None:
     """Write the first draw, and what was printed for all."""
+    from brgcl.evaluate.score import Classified
+
     first = found.runs[0]
+    if isinstance(first.outcome, Classified):
+        what, groups = "Classes", ("predicted class", first.outcome.probabilities.argmax(1))
+    else:
+        what, groups = "Clusters", ("cluster", first.outcome.assignment)
     write_results(
         folder, first.graph, first.fitted, found.summary(), found.nodes(),
         title=f"{what} of {found.dataset}", groups=groups,

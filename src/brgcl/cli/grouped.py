@@ -24,14 +24,15 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     spread: dict[str, inspect.Parameter] = {}
     groups: dict[str, Any] = {}
     for name, parameter in inspect.signature(command).parameters.items():
-        if not dataclasses.is_dataclass(parameter.annotation):
+        group = parameter.annotation
+        if not dataclasses.is_dataclass(group):
             spread[name] = parameter
             continue
-        groups[name] = parameter.annotation
-        for field in dataclasses.fields(parameter.annotation):
+        groups[name] = group
+        for field in dataclasses.fields(group):
             info = get_args(field.type)[1]
             if isinstance(info, OptionInfo):
-                info.rich_help_panel = parameter.annotation.PANEL
+                info.rich_help_panel = groups[name].PANEL
             spread[field.name] = inspect.Parameter(
                 field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
             )

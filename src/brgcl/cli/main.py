@@ -21,7 +21,9 @@ def main() -> NoReturn:
             raise
         code = _explain(error)
     if code == 130:
-        sys.stderr.write("brgcl: stopped\n")
+        resumes = "--checkpoint" in sys.argv or sys.argv[1:3] == ["bench", "run"]
+        more = "; the same command goes on from here" if resumes else ""
+        sys.stderr.write(f"brgcl: stopped{more}\n")
     _flush()
     sys.exit(code)
 

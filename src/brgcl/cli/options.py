@@ -136,6 +136,8 @@ class SettingOptions:
 
     def config(self, dataset: str | None) -> Any:
         """Put the settings together, and check that this machine can train with them."""
+        from brgcl.method.inputs import check_device
+
         config = resolve_config(self.method, self.preset, self.file, self.settings, dataset)
         check_device(getattr(config, "device", "cpu"))
         epochs, warmup = getattr(config, "epochs", 1), getattr(config, "warmup_epochs", 0)
@@ -236,11 +238,11 @@ class ClassifierOptions:
 
     def make(self, method: str) -> "NodeClassifier | None":
         """Make the classifier; None for a method that classifies by itself."""
-        from brgcl.methods import METHODS
+        from brgcl.methods import find_method
         from brgcl.tasks.classify import NodeClassifier
 
         given = {k: v for k, v in dataclasses.asdict(self).items() if v is not None}
-        if METHODS[method].kind != "classifier":
+        if find_method(method).kind != "classifier":
             return NodeClassifier(**given)
         if given:
             name = "--" + next(iter(given)).replace("_", "-")
@@ -280,7 +282,8 @@ def spelled_as_options() -> Iterator[None]:
         yield
     except InputError as error:
         text = str(error).replace("header=True", "--header").replace("header=False", "--no-header")
-        text = re.sub(r"\b(source|target|weight|id|label)=", r"--\1 ", text)
+        names = r"\b(source|target|weight|id|label)="
+        text = re.sub(names, r"--\1", re.sub(names + r"(?=[\w'\"])", r"--\1 ", text))
         raise InputError(text) from error
 
 
@@ -289,19 +292,6 @@ def check_seeds(seed: int, seeds: int) -> range:
     if seed + seeds - 1 > LAST_SEED:
         raise InputError(f"the last seed must be at most {LAST_SEED}, got {seed + seeds - 1}")
     return range(seed, seed + seeds)
-
-
-def check_device(device: str) -> None:
-    """Check that torch can compute there."""
-    import torch
-
-    if str(device) == "cpu":
-        return
-    try:
-        torch.ones(1, device=device).sum().item()
-    except (RuntimeError, AssertionError, NotImplementedError, ImportError) as error:
-        text = str(error).splitlines()[0]
-        raise InputError(f"device '{device}' cannot be used here ({text}); take cpu") from error
 
 
 def parse_trials(text: str | None) -> int | Literal["grid"] | None:

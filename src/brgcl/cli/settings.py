@@ -17,11 +17,12 @@ def resolve_config(
     dataset: str | None = None,
 ) -> Any:
     """Put settings together: the preset, then the file, then each key=value."""
-    from brgcl.methods import METHODS
+    from brgcl.methods import find_method
 
-    cls = METHODS[method].Config
+    entry = find_method(method)
+    cls = entry.Config
     if preset == "default":
-        base = METHODS[method].config(dataset)
+        base = entry.config(dataset)
     elif method == "brgcl":
         base = BRGCLConfig.preset(preset, dataset=dataset if preset == "paper-literal" else None)
     else:

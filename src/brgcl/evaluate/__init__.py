@@ -5,28 +5,16 @@ from brgcl.evaluate import evaluate
 evaluate("cora", "brgcl", seeds=3).summary()
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from brgcl.evaluate.names import PROTOCOLS as PROTOCOLS
 from brgcl.evaluate.names import SCORED_ON as SCORED_ON
 from brgcl.evaluate.names import TASKS as TASKS
+from brgcl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from brgcl.evaluate.evaluation import Evaluation as Evaluation
     from brgcl.evaluate.evaluation import Run as Run
     from brgcl.evaluate.evaluation import evaluate as evaluate
-
-LAZY = ("Evaluation", "Run", "evaluate")
-
-
-def __getattr__(name: str) -> Any:
-    """Load torch and the methods only where they are needed."""
-    if name not in LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from brgcl.evaluate import evaluation
-
-    return getattr(evaluation, name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *LAZY])
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"evaluation": ["Evaluation", "Run", "evaluate"]})
