@@ -399,8 +399,9 @@ def test_wrong_representations_are_refused():
         (torch.ones(4), r"z must have shape \(N, D\)"),
         (torch.ones(0, 3), r"z must have shape \(N, D\) with N, D > 0"),
         (bad, "z has NaN or infinite values in 1 rows, the first at row 2"),
-        ([["a", "b"]] * 4, "z must be a dense matrix of numbers"),
-        (csr_matrix(np.eye(4)), "z must be a dense matrix of numbers"),
+        ([["a", "b"]] * 4, "z must be a matrix of numbers"),
+        (csr_matrix(np.eye(4)), "z must be dense, got a sparse matrix"),
+        (torch.eye(4).to_sparse(), "z must be dense, got a sparse matrix"),
     ):
         with pytest.raises(InputError, match=message):
             NodeClassifier().fit(z, labels)

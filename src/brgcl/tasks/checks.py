@@ -4,6 +4,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -25,6 +26,8 @@ def check_representations(z: Any, *, normalize: bool = True) -> Tensor:
         z: A tensor, an array, a DataFrame or nested lists of numbers, `(N, D)`.
         normalize: Scale each row to unit length; a row of zeros stays.
     """
+    if scipy.sparse.issparse(z) or (isinstance(z, Tensor) and z.layout != torch.strided):
+        raise InputError("z must be dense, got a sparse matrix; use z.toarray() or z.to_dense()")
     rows = z if isinstance(z, Tensor) else _number_tensor(z)
     if rows.ndim != 2 or 0 in rows.shape:
         raise InputError(f"z must have shape (N, D) with N, D > 0, got {tuple(rows.shape)}")
@@ -47,7 +50,7 @@ def _number_tensor(z: Any) -> Tensor:
             raise TypeError(f"they are {array.dtype}")
         return torch.from_numpy(np.array(array, order="C"))  # a copy, which torch may write to
     except (TypeError, ValueError) as error:
-        raise InputError(f"z must be a dense matrix of numbers ({error})") from error
+        raise InputError(f"z must be a matrix of numbers ({error})") from error
 
 
 def check_labels(

@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
 from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 Chosen = tuple[str, dict[str, float], Predictor]  # its name, the score of each candidate, itself
 
 
-class _NotFittedError(NotFitted, NotFittedError):  # type: ignore[misc]  # sklearn is untyped
-    """The error of both libraries."""
+class NotFittedError(NotFitted, exceptions.NotFittedError):  # type: ignore[misc]  # sklearn is untyped
+    """What brgcl and scikit-learn raise before `fit`, in one."""
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
@@ -202,9 +202,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _probabilities(self, z: Any) -> Tensor:
         if not hasattr(self, "_predictor"):
-            raise _NotFittedError(
-                "this NodeClassifier is not fitted yet; call fit(z, labels) first"
-            )
+            raise NotFittedError("this NodeClassifier is not fitted yet; call fit(z, labels) first")
         rows = check_representations(z)
         if rows.shape[1] != self.n_features_in_:
             raise InputError(
