@@ -12,8 +12,7 @@ from pathlib import Path
 
 from brgcl.atomic_files import write_text
 from brgcl.benchmark.experiment import experiment_names, load_experiment
-from brgcl.benchmark.records import Record, read_records
-from brgcl.benchmark.runner import ResultsFolder
+from brgcl.benchmark.records import Record, ResultsFolder, read_records
 from brgcl.benchmark.show.figures import is_measured, plot_experiment
 from brgcl.benchmark.show.layout import Search
 from brgcl.benchmark.show.statistics import table_cells

@@ -14,7 +14,10 @@ the table of small pages.
 import itertools
 import os
 import platform
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -92,3 +95,52 @@ def processor() -> str:
         lines = []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+@cache
+def source_commit() -> str:
+    """Return the commit of this source, "-dirty" if it was changed; its version if not in git."""
+    from importlib.metadata import version
+
+    here = Path(__file__).parent
+    try:
+        _git("ls-files", "--error-unmatch", __file__)  # not some other repository around it
+        commit = _git("rev-parse", "HEAD").strip()
+        return f"{commit}-dirty" if _git("status", "--porcelain", str(here)) else commit
+    except (OSError, subprocess.SubprocessError):
+        return version("brgcl")
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread, and with as many as before afterwards."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def forget_peak_memory() -> None:
+    """Let the system count the peak memory of this process anew, where it can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory() -> float | None:
+    """Return the peak memory of this process in MB since the last reset; None if not known."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)

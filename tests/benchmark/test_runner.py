@@ -4,22 +4,26 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 import torch
 
-from brgcl.benchmark import runner
+from brgcl.benchmark import representations, runner
 from brgcl.benchmark.experiment import load_experiment, runs
-from brgcl.benchmark.records import Record, claim, read_records
-from brgcl.benchmark.representations import Learned, load_learned, save_learned
+from brgcl.benchmark.records import Record, ResultsFolder, claim, read_records
+from brgcl.benchmark.representations import load_fitted, save_fitted
 from brgcl.benchmark.run_spec import RunSpec
-from brgcl.benchmark.runner import ResultsFolder, run, run_job
+from brgcl.benchmark.runner import run, run_job
 from brgcl.benchmark.schedule import Job, schedule
 from brgcl.contract import Fitted
 from brgcl.data import make_graph
 from brgcl.errors import DataNotFound, InputError
 from brgcl.evaluate.protocol import draw_noisy_graph
 from brgcl.evaluate.score import classify_one, fit_one
+from brgcl.machine import processor, source_commit
+from brgcl.method.dpmeans import Clustering
 from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
 
@@ -48,9 +52,19 @@ def place(tmp_path):
 def small_graph(monkeypatch):
     """A graph that is quick to train on takes the name of the demo."""
     monkeypatch.setattr(runner, "load_dataset", small)
-    runner._load.cache_clear()
+    forget_graphs()
     yield
+    forget_graphs()
+
+
+def forget_graphs():
     runner._load.cache_clear()
+    runner._draw.cache_clear()
+
+
+def told(function):
+    """Call this function with every new record."""
+    return lambda jobs: nullcontext(function)
 
 
 def small(name, root=None, *, seed=0):
@@ -75,12 +89,14 @@ def scores(place):
 
 def test_runs_every_cell_once(place, grid):
     seen = []
-    run(grid, place, watch=seen.append)
+    summary = run(grid, place, watching=told(seen.append))
     found = read_records(place.records)
     assert set(found) == {e.key for e in grid}
     assert [r.error for r in seen] == [None] * 12
     assert len(place.records.read_text().splitlines()) == 12
-    run(grid, place, watch=lambda record: pytest.fail(f"{record.spec} was run again"))
+    assert (summary.total, summary.done, summary.skipped, summary.left) == (12, 12, 0, 0)
+    again = run(grid, place, watching=told(lambda r: pytest.fail(f"{r.spec} was run again")))
+    assert (again.done, again.skipped, again.failed) == (12, 12, 0)
 
 
 def test_a_record_says_what_the_library_gives(place):
@@ -96,6 +112,8 @@ def test_a_record_says_what_the_library_gives(place):
     assert record.versions["torch"] == torch.__version__
     assert record.training_seconds > 0
     assert record.rule == "own"
+    assert record.commit == source_commit()
+    assert record.processor == processor()
 
 
 def test_a_representation_gives_the_same_with_and_without_the_cache(place):
@@ -161,7 +179,7 @@ def test_methods_that_read_labels_never_meet_the_cache(place, trainings, method)
 
 def test_other_versions_have_another_file(place, monkeypatch):
     run([cell()], place)
-    monkeypatch.setattr(runner, "library_versions", lambda: {"torch": "another"})
+    monkeypatch.setattr(representations, "library_versions", lambda: {"torch": "another"})
     run([cell(noise="pair", level=0.4)], place)
     assert len(list(place.cache.iterdir())) == 2
 
@@ -176,12 +194,14 @@ def test_a_failing_cell_is_recorded_and_the_rest_goes_on(place, monkeypatch):
 
     monkeypatch.setattr(runner, "fit_one", broken)
     wanted = [cell("gcn"), cell(), cell("gcn", noise="pair", level=0.2)]
-    run(wanted, place)
+    summary = run(wanted, place)
+    assert (summary.done, summary.failed, summary.left) == (1, 2, 0)
+    assert {record.reason for record in summary.failures} == {"RuntimeError: out of luck"}
     found = read_records(place.records)
     assert "out of luck" in found[wanted[0].key].error
     assert "Traceback" in found[wanted[2].key].error
     assert found[wanted[1].key].error is None
-    run(wanted, place, watch=lambda record: pytest.fail("was run again"))
+    run(wanted, place, watching=told(lambda record: pytest.fail("was run again")))
     monkeypatch.setattr(runner, "fit_one", fit)
     run(wanted, place, retry=True)
     assert all(record.error is None for record in read_records(place.records).values())
@@ -253,14 +273,13 @@ def runner_load(name, root=None, *, seed=0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["ray", "dask"])
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_gives_the_same_numbers(tmp_path, grid, backend):
-    pytest.importorskip(backend)
+def test_a_cluster_gives_the_same_numbers(tmp_path, grid):
+    pytest.importorskip("dask")
     one, two = (ResultsFolder(tmp_path / name / "records.jsonl") for name in ("one", "two"))
     runner.load_dataset = runner_load
     run(grid, one)
-    run(grid, two, workers=2, backend=backend)
+    run(grid, two, workers=2, backend="dask")
     assert scores(one) == scores(two)
 
 
@@ -276,14 +295,14 @@ def test_a_graph_that_cannot_be_had_is_an_error_before_anything_is_run(place, mo
 
 
 def test_an_unknown_backend_is_an_error(place):
-    with pytest.raises(InputError, match="did you mean 'ray'"):
-        run([cell()], place, backend="rey")
+    with pytest.raises(InputError, match="did you mean 'dask'"):
+        run([cell()], place, backend="desk")
 
 
 KILLED = """
 import sys
 from pathlib import Path
-from brgcl.benchmark import runner
+from brgcl.benchmark import representations, runner
 from brgcl.benchmark.experiment import runs, load_experiment
 from brgcl.data import make_graph
 runner.load_dataset = lambda name, root=None, *, seed=0: make_graph(
@@ -314,13 +333,25 @@ def test_kill_costs_no_record_and_doubles_none(tmp_path, place, grid):
 
 def test_a_torn_training_is_trained_again(tmp_path):
     path = tmp_path / "a.safetensors"
-    assert load_learned(path) is None
-    save_learned(path, Learned(torch.ones(3, 2), torch.zeros(3), {"seconds": 1.0}))
-    found = load_learned(path)
-    assert found.facts == {"seconds": 1.0}
-    assert isinstance(found.fitted, Fitted)
+    assert load_fitted(path) is None
+    clusters = Clustering(torch.tensor([0, 1, 1]), torch.ones(2, 2), 0.5, (), True)
+    save_fitted(
+        path,
+        Fitted(
+            torch.ones(3, 2),
+            clustering=clusters,
+            confidence=torch.zeros(3),
+            confident=torch.tensor([True, False, True]),
+            measurements={"seconds": 1.0},
+        ),
+    )
+    found = load_fitted(path)
+    assert found.measurements == {"seconds": 1.0}
+    assert (found.clustering.num_clusters, found.clustering.capped) == (2, True)
+    assert found.clustering.assignment.tolist() == [0, 1, 1]
+    assert found.confident.tolist() == [True, False, True]
     path.write_bytes(path.read_bytes()[:-4])
-    assert load_learned(path) is None
+    assert load_fitted(path) is None
 
 
 def test_prototypes_are_counted(place):
@@ -343,10 +374,27 @@ def test_validation_nodes_are_scored_without_a_look_at_test_nodes(place, monkeyp
     data = small("demo")
     data.y = torch.where(data.test_mask, 0, data.y)
     monkeypatch.setattr(runner, "load_dataset", lambda name, root=None, *, seed=0: data)
-    runner._load.cache_clear()
+    forget_graphs()
     other = ResultsFolder(place.records.parent / "other" / "records.jsonl")
     run([wanted], other)
     assert scores(place) == scores(other)
+
+
+def test_records_of_an_earlier_version_of_a_method_retire(place, trainings, monkeypatch):
+    run([cell("gcn"), cell()], place)
+    old = cell("gcn")
+    monkeypatch.setitem(METHODS, "gcn", replace(METHODS["gcn"], version=2))
+    new = cell("gcn")
+    assert new.key != old.key
+    assert {r.spec.method for r in read_records(place.records).values()} == {"brgcl"}
+    assert [job.specs for job in schedule([new, cell()], read_records(place.records))] == [(new,)]
+    run([new, cell()], place)
+    assert trainings == [("gcn", 0), ("brgcl", 0), ("gcn", 0)]
+    assert new.key in read_records(place.records)
+    lines = [json.loads(line)["experiment"] for line in place.records.read_text().splitlines()]
+    assert [line.get("method_version") for line in lines] == [None, None, 2]
+    monkeypatch.undo()
+    assert old.key in read_records(place.records)
 
 
 def test_every_method_can_be_planned():

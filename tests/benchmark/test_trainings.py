@@ -1,5 +1,5 @@
 from brgcl.benchmark.experiment import Selection, load_experiment, runs
-from brgcl.benchmark.runner import ResultsFolder
+from brgcl.benchmark.records import ResultsFolder
 from brgcl.benchmark.trainings import read_or_train
 from brgcl.data import make_graph
 

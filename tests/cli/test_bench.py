@@ -95,7 +95,7 @@ def test_list_names_all(bench):
         (("run", "grid.toml", "--budget", "soon"), "is not a time"),
         (("run", "grid.toml", "--scored-on", "train"), "unknown scored_on 'train'"),
         (("run", "grid.toml", "--backend", "spark"), "backend"),
-        (("run", "edge", "instance", "--datasets", "demo"), "such cells"),
+        (("run", "edge", "instance", "--datasets", "demo"), "such runs"),
         (("table", "grid.toml", "--format", "xls"), "format"),
         (("table", "grid.toml", "--records", "no.jsonl"), "no records in 'no.jsonl' yet"),
         (("table", "hyperparameters", "--format", "csv"), "no draws"),

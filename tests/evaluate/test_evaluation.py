@@ -165,6 +165,7 @@ def test_the_number_of_clusters_is_checked_before_training(data, no_training):
         ({"task": "clasify"}, "unknown task 'clasify'; did you mean 'classify'"),
         ({"protocol": "clean"}, "unknown protocol 'clean'; did you mean 'clean-val'"),
         ({"scored_on": "tests"}, "unknown scored_on 'tests'; did you mean 'test'"),
+        ({"classifier": NodeClassifier("mpl")}, "unknown rule 'mpl'; did you mean 'mlp'"),
         ({"config": GCN}, "config of brgcl must be a BRGCLConfig, got GCNConfig"),
         ({"seeds": 0}, "seeds must be 1 draw or more, got 0"),
         ({"seeds": []}, "seeds must name 1 seed or more, got none"),

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -78,6 +80,21 @@ def test_the_default_classifier_chooses_by_validation_labels(noisy, ours):
     )
     assert outcome.rule == expected.rule_
     assert torch.equal(outcome.probabilities, expected.predict_proba(ours.representations))
+
+
+def test_a_class_without_labels_keeps_its_column(noisy, ours):
+    labels = noisy.labels
+    train, validation = (
+        torch.where(given == 1, -1, given) for given in (labels.train, labels.validation)
+    )
+    gap = dataclasses.replace(
+        noisy, labels=dataclasses.replace(labels, train=train, validation=validation)
+    )
+    outcome = classify_one(gap, ours, CENTROID)
+    assert outcome.probabilities.shape == (150, 3)
+    assert outcome.probabilities[:, 1].abs().max() == 0
+    predicted = outcome.probabilities.argmax(1)[noisy.truth.test]
+    assert outcome.accuracy == accuracy(predicted, noisy.truth.y[noisy.truth.test]) > 0.2
 
 
 def test_without_truth_there_is_no_accuracy(own, ours):

@@ -33,9 +33,9 @@ The noise draws of "{title}" ({name})
 
 index.csv has one line for each draw: its file, the file of its graph, the data set, the protocol,
 the kind and level of noise, the seed, the realised shares of wrong training labels, of corrupted
-attribute cells and of corrupted edges, and the SHA-256 sum of the file. All files are .npz archives
-of plain arrays: numpy.load(file) reads them, without pickle. N nodes are numbered from 0; they,
-their attributes and the classes have the same order in all files of a data set.
+attribute values and of corrupted edges, and the SHA-256 sum of the file. All files are .npz
+archives of plain arrays: numpy.load(file) reads them, without pickle. N nodes are numbered from 0;
+they, their attributes and the classes have the same order in all files of a data set.
 
 A draw, draws/*.npz: what a method may see, and where it is scored
   train_labels        (N,)     observed class of each training node, -1 elsewhere; learn from these
@@ -68,9 +68,9 @@ same ones, and say which protocol it was ({protocol}).
 
 
 def write_draws(
-    suite: Experiment,
+    experiment: Experiment,
     folder: Path,
-    part: Selection = WHOLE,
+    selection: Selection = WHOLE,
     *,
     root: Path | None = None,
     overwrite: bool = False,
@@ -79,20 +79,20 @@ def write_draws(
     """Write every draw of a table, with an index and a README; returns how many there are.
 
     Args:
-        suite: The table.
+        experiment: The table.
         folder: Where they go.
-        part: A part of it.
+        selection: A part of it.
         root: Folder with the graphs, where it is not the usual one.
         overwrite: Whether the folder may have files.
-        say: Told how far it is.
+        say: Progress callback.
     """
-    found = [c.spec for c in runs(suite, part)]
-    # all rows of a table meet the same draws, so one cell stands for each
-    wanted = list({draw_name(cell): cell for cell in found}.values())
+    found = [planned.spec for planned in runs(experiment, selection)]
+    # all rows of a table meet the same draws, so one run stands for each
+    wanted = list({draw_name(spec): spec for spec in found}.values())
     if not wanted:
-        raise InputError(f"'{suite.name}' has no draws; brgcl bench list shows what has cells")
+        raise InputError(f"'{experiment.name}' has no draws; brgcl bench list shows what has runs")
     claim_folder(folder, overwrite=overwrite)
-    wanted.sort(key=lambda draw: (list(suite.datasets).index(draw.dataset), draw.seed))
+    wanted.sort(key=lambda draw: (list(experiment.datasets).index(draw.dataset), draw.seed))
     lines: list[dict[str, Any]] = []
     loaded: tuple[str, int] | None = None
     for number, draw in enumerate(wanted, start=1):
@@ -123,9 +123,11 @@ def write_draws(
             }
         )
     _write_index(folder, lines)
-    counts = {len({d.seed for d in wanted if d.dataset == name}) for name in suite.datasets} - {0}
+    counts = {
+        len({d.seed for d in wanted if d.dataset == name}) for name in experiment.datasets
+    } - {0}
     text = README.format(
-        title=suite.title, name=suite.name, protocol=suite.protocol,
+        title=experiment.title, name=experiment.name, protocol=experiment.protocol,
         example=lines[-1]["file"], graph=lines[-1]["graph"],
         seeds=" or ".join(map(str, sorted(counts))),
     )  # fmt: skip

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 
-from brgcl.benchmark.records import Record
-from brgcl.benchmark.representations import Learned, cache_file
+from brgcl.benchmark.records import Record, ResultsFolder
+from brgcl.benchmark.representations import representations_file
 from brgcl.benchmark.run_spec import RunSpec
-from brgcl.benchmark.runner import ResultsFolder, learn, library_versions, one_thread
+from brgcl.benchmark.runner import train
 from brgcl.benchmark.schedule import Costs
+from brgcl.contract import Fitted
+from brgcl.machine import one_thread
 
 
 def read_or_train(
@@ -15,7 +17,7 @@ def read_or_train(
     folder: ResultsFolder,
     records: Mapping[str, Record],
     say: Callable[[str], None] = lambda text: None,
-) -> list[Learned]:
+) -> list[Fitted]:
     """Read the training of each run; one that is not on disk is done now, and kept.
 
     Args:
@@ -25,13 +27,13 @@ def read_or_train(
         say: Called with what takes long.
     """
     costs = Costs(records.values())
-    found = []
+    trained = []
     with one_thread():
         for number, spec in enumerate(specs, start=1):
             say(f"{number} of {len(specs)}: {spec}")
-            if not cache_file(folder.cache, spec.training, library_versions()).is_file():
+            if not representations_file(folder.cache, spec.training).is_file():
                 seconds = costs.of([spec])
                 about = "minutes" if seconds is None else f"about {ceil(seconds / 60)} min"
                 say(f"  not trained yet: training now ({about}); kept in '{folder.cache}'")
-            found.append(learn(spec.training, folder)[0])
-    return found
+            trained.append(train(spec, folder)[0])
+    return trained

@@ -14,8 +14,13 @@ from brgcl.cli.options import Json, Overwrite, Root, parse_duration, parse_level
 from brgcl.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
     from brgcl.benchmark.experiment import Selection
     from brgcl.benchmark.records import Record
+    from brgcl.benchmark.runner import Watcher
+    from brgcl.benchmark.schedule import Job
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
@@ -112,7 +117,7 @@ def run_(
     selection: ScoreSelection,
     seeds: Draws = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
-    backend: Annotated[str, typer.Option(help="local, ray or dask.")] = "local",
+    backend: Annotated[str, typer.Option(help="local or dask.")] = "local",
     budget: Annotated[
         str | None, typer.Option(help="Begin nothing that would end later: 90s, 5m, 2h.")
     ] = None,
@@ -130,43 +135,41 @@ def run_(
     deadline = None if budget is None else start + parse_duration(budget)
 
     from brgcl.benchmark.experiment import load_experiment, runs_of
-    from brgcl.benchmark.records import read_records
-    from brgcl.benchmark.runner import ResultsFolder, run
-    from brgcl.benchmark.schedule import schedule
+    from brgcl.benchmark.records import ResultsFolder
+    from brgcl.benchmark.runner import run
     from brgcl.cli.bench_progress import watching
 
     wanted = runs_of([load_experiment(name) for name in names], selection.part(seeds))
-    experiments = list(dict.fromkeys(cell.spec for cell in wanted))
+    specs = list(dict.fromkeys(planned.spec for planned in wanted))
     what = " ".join(names)
-    jobs = schedule(experiments, read_records(records), retry=retry)
-    todo = sum(len(job.specs) for job in jobs)
-    say(f"{what}: {len(experiments):,} runs, {len(experiments) - todo:,} done, {todo:,} to run.")
-    with watching(jobs, workers) as watch:
-        run(
-            experiments, ResultsFolder(records, root), workers=workers, backend=backend,
-            deadline=deadline, retry=retry, watch=watch,
-        )  # fmt: skip
-    after = read_records(records)
-    done = [after[e.key] for e in experiments if e.key in after]
-    failed = [record for record in done if record.error is not None]
+
+    def announced(jobs: "Sequence[Job]") -> "AbstractContextManager[Watcher]":
+        todo = sum(len(job.specs) for job in jobs)
+        say(f"{what}: {len(specs):,} runs, {len(specs) - todo:,} done, {todo:,} to run.")
+        return watching(jobs, workers)
+
+    summary = run(
+        specs, ResultsFolder(records, root), workers=workers, backend=backend, deadline=deadline,
+        retry=retry, watching=announced,
+    )  # fmt: skip
     result = {
         "experiment": what,
-        "cells": len(experiments),
-        "done": len(done) - len(failed),
-        "failed": len(failed),
-        "left": len(experiments) - len(done),
+        "cells": summary.total,
+        "done": summary.done,
+        "failed": summary.failed,
+        "left": summary.left,
         "records": str(records),
         "seconds": time.time() - start,
     }
-    for record in failed:
-        say(f"failed: {record.spec}: {str(record.error).strip().splitlines()[-1]}")
+    for record in summary.failures:
+        say(f"failed: {record.spec}: {record.reason}")
     if json_:
         print_json(result)
     else:
         print_metrics(result)
         more = "run it again to go on" if result["left"] else f"brgcl bench table {names[0]}"
-        print_line(f"Records: {records}. Next: {'add --retry' if failed else more}.")
-    if failed:
+        print_line(f"Records: {records}. Next: {'add --retry' if summary.failed else more}.")
+    if summary.failed:
         raise typer.Exit(1)
 
 
@@ -192,7 +195,7 @@ def table(
 ) -> None:
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
     from brgcl.benchmark.experiment import load_experiment
-    from brgcl.benchmark.runner import ResultsFolder
+    from brgcl.benchmark.records import ResultsFolder
     from brgcl.benchmark.show import formats
     from brgcl.benchmark.show.layout import facts_layout, layouts
     from brgcl.benchmark.show.statistics import table_cells
@@ -234,8 +237,7 @@ def plot_(
 ) -> None:
     """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
     from brgcl.benchmark.experiment import load_experiment
-    from brgcl.benchmark.records import read_records
-    from brgcl.benchmark.runner import ResultsFolder
+    from brgcl.benchmark.records import ResultsFolder, read_records
     from brgcl.benchmark.show.figures import plot_experiment
     from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
     from brgcl.benchmark.trainings import read_or_train

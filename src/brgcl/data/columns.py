@@ -96,8 +96,8 @@ def label_column(table: TableFile, given: str | None, id: str) -> str:
 def labels_among_attributes(names: Sequence[str]) -> str | None:
     """A column that looks like labels; `y` beside `x` is a coordinate."""
     plain = {_plain(name): name for name in names}
-    found = LABEL & plain.keys() - ({"y"} if "x" in plain else set())
-    return plain[min(found)] if found else None
+    suspects = LABEL & plain.keys() - ({"y"} if "x" in plain else set())
+    return plain[min(suspects)] if suspects else None
 
 
 def settle_header(

@@ -2,6 +2,7 @@
 
 import logging
 import re
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any
@@ -62,7 +63,7 @@ def read_graph(
     Ids are any text or integers, and come back as written in `node_ids`, without blanks around
     them. With a table of features the nodes are its rows; with a matrix file they are `0..N-1`;
     without features they are the ends of the edges, sorted, and the attributes are structural (see
-    `structural_attributes`). Columns are those that the arguments name, or else found by their
+    `structural_attributes`). Columns are those that the arguments name, or else recognised by their
     names (see `brgcl.data.columns`); where that leaves a choice, the graph is not read.
 
     Args:
@@ -182,7 +183,8 @@ def _read_edges(
     if header is None and source is None and target is None:
         check_header(table, (columns.source, columns.target), ends)
     used = (columns.source, columns.target, columns.weight)
-    unread = [name for name in table.columns if name not in used]
+    _report_index(table, used)
+    unread = [name for name in table.columns if name not in (*used, *table.index)]
     if unread:
         advice = "" if columns.weight else "; if one holds weights, name it with weight="
         log.warning("%s: columns not read: %s%s", table.path, ", ".join(unread), advice)
@@ -198,6 +200,11 @@ def _read_edges(
     return ends, torch.from_numpy(weights)
 
 
+def _report_index(table: TableFile, used: Sequence[str | None]) -> None:
+    if unread := [name for name in table.index if name not in used]:
+        log.warning("%s: the pandas index '%s' is not read", table.path, ", ".join(unread))
+
+
 def _read_features(
     features: TableFile | Tensor | None, id: str | None, label: str | None
 ) -> tuple[Any, Tensor | None]:
@@ -208,8 +215,7 @@ def _read_features(
         return pa.array(np.arange(features.shape[0])).cast(pa.string()), features
     table, key = features, id_column(features, id)
     names = [name for name in table.columns if name not in (key, label, *table.index)]
-    if dropped := [name for name in table.index if name != key]:
-        log.warning("%s: the pandas index '%s' is not read", table.path, ", ".join(dropped))
+    _report_index(table, (key, label))
     if not names:
         raise InputError(f"{table.path}: no column beside the id '{key}'; add numeric attributes")
     if suspect := labels_among_attributes(names):

@@ -17,7 +17,6 @@ from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask
 
-from brgcl.data.catalogue import PLANETOID_PARTS
 from brgcl.data.splits import random_split
 from brgcl.errors import InputError
 from brgcl.method.sparse import csr_from_scipy
@@ -36,7 +35,8 @@ def read_planetoid(folder: Path, name: str) -> Data:
         folder: Where the files are.
         name: The name inside the file names: cora, citeseer or pubmed.
     """
-    part = {p: _unpickle(folder / f"ind.{name}.{p}") for p in PLANETOID_PARTS[:-1]}
+    names = ("x", "tx", "ty", "allx", "ally", "graph")
+    part = {p: _unpickle(folder / f"ind.{name}.{p}") for p in names}
     test = np.loadtxt(folder / f"ind.{name}.test.index", dtype=np.int64)
     num_known = part["allx"].shape[0]
     num_nodes = max(len(part["graph"]), int(test.max()) + 1)

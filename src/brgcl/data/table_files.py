@@ -269,7 +269,7 @@ def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
     content = content.removeprefix(b"\xef\xbb\xbf")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if kind in (".txt", ".edgelist"):
+    if kind in (".txt", ".edgelist") and b"#" in content:
         content = _without_comments(path, content)
     start = len(content) - len(content.lstrip())
     start = content.rfind(b"\n", 0, start) + 1
@@ -309,8 +309,9 @@ def _without_comments(path: Path, content: bytes) -> bytes:
 
 def _with_single_blanks(path: Path, content: bytes) -> bytes:
     """Leave one blank between columns, and no empty data as NetworkX writes them at the end."""
-    content = re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", content))
-    content = re.sub(rb"(?m) \{\}$", b"", content)
+    if any(blanks in b"\n" + content + b"\n" for blanks in (b"  ", b"\t", b"\n ", b" \n")):
+        content = re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", content))
+    content = content.replace(b" {}\n", b"\n").removesuffix(b" {}")
     if re.match(rb"[^\n]* \{.*\}(\n|$)", content):
         raise InputError(
             f"{path}: lines end in a dictionary of edge data; write plain columns instead, "

@@ -15,15 +15,22 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.contract import Fitted, Reporter
+from brgcl.contract import Fitted, Method, Reporter
 from brgcl.data import check_graph, load_dataset
 from brgcl.errors import InputError, unknown_name
 from brgcl.evaluate.names import TASKS
 from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
-from brgcl.evaluate.score import Classified, Clustered, classify_one, cluster_one, fit_one
+from brgcl.evaluate.score import (
+    Classified,
+    Clustered,
+    classify_one,
+    cluster_one,
+    count_classes,
+    fit_one,
+)
 from brgcl.methods import find_method
 from brgcl.noise.graph import Noise
-from brgcl.tasks.checks import check_labels, class_name
+from brgcl.tasks.checks import check_labels, check_num_clusters, class_name
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.label_errors import Agreement, cross_validated_agreement
 
@@ -236,13 +243,15 @@ def evaluate(
         raise InputError(
             f"config of {method} must be a {entry.Config.__name__}, got {type(config).__name__}"
         )
+    if classifier is not None:
+        classifier.check_settings()
     draws = []
     seeds = _checked_seeds(seeds)
     for seed, data in zip(seeds, _graphs(graph, seeds, root), strict=True):
         noisy = draw_noisy_graph(
             data, noise=noise, protocol=protocol, seed=seed, scored_on=scored_on
         )
-        _check_task(noisy, task, num_clusters)
+        _check_task(noisy, task, entry, num_clusters)
         draws.append((seed, data, noisy))
     runs = []
     for seed, data, noisy in draws:
@@ -284,15 +293,14 @@ def _graphs(graph: GraphSource, seeds: Iterable[int], root: Path | None) -> Iter
         yield from (check_graph(graph(seed)) for seed in seeds)
 
 
-def _check_task(noisy: NoisyGraph, task: str, num_clusters: int | None) -> None:
+def _check_task(noisy: NoisyGraph, task: str, method: Method, num_clusters: int | None) -> None:
     """Check that there is something to learn from, or enough nodes for the clusters."""
-    if task == "classify":
-        check_labels(noisy.labels.train, noisy.graph.num_nodes, noisy.graph)
-    elif num_clusters is not None and not 1 <= num_clusters <= noisy.graph.num_nodes:
-        raise InputError(
-            f"num_clusters must be in 1..{noisy.graph.num_nodes}, the number of nodes, "
-            f"got {num_clusters}"
-        )
+    labels, graph = noisy.labels, noisy.graph
+    # a classifier method can do with a single label of a class; those on top of others cannot
+    if task == "classify" and (not method.uses_labels or count_classes(labels.train) < 2):
+        check_labels(labels.train, graph.num_nodes, graph, labels.validation)
+    if num_clusters is not None:
+        check_num_clusters(num_clusters, graph.num_nodes)
 
 
 def _with_seed(classifier: NodeClassifier | None, seed: int) -> NodeClassifier | None:

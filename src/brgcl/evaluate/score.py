@@ -14,6 +14,7 @@ from brgcl.methods import find_method
 from brgcl.noise.graph import generator_for
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.cluster import cluster, kmeans
+from brgcl.tasks.labels import by_class_number
 from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
 
 
@@ -108,6 +109,7 @@ def classify_one(
             validation=noisy.labels.validation,
         )
         rule, proba = classifier.rule_, classifier.predict_proba(fitted.representations)
+        proba = by_class_number(proba, classifier.classes_)
     seconds = time.perf_counter() - start
     right = f1 = None
     if bool(noisy.truth.test.any()):
@@ -131,18 +133,17 @@ def cluster_one(
     """
     start = time.perf_counter()
     y = noisy.truth.y
-    known, capped = bool((y >= 0).any()), False
+    known = bool((y >= 0).any())
     num_clusters = num_clusters or count_classes(y if known else noisy.labels.train)
     if num_clusters:
-        assignment = kmeans(fitted.representations, num_clusters, seed=seed).assignment
-    elif fitted.clustering is not None:
-        assignment, capped = fitted.clustering.assignment, fitted.clustering.capped
+        found = kmeans(fitted.representations, num_clusters, seed=seed)
     else:
-        assignment = cluster(fitted.representations).assignment
+        found = fitted.clustering or cluster(fitted.representations)
+    assignment = found.assignment
     return Clustered(
         assignment,
         num_clusters=int(assignment.max()) + 1,
-        capped=capped,
+        capped=found.capped,
         acc=clustering_accuracy(assignment, y) if known else None,
         nmi=nmi(assignment, y) if known else None,
         ari=ari(assignment, y) if known else None,

@@ -10,7 +10,7 @@ from torch import Tensor
 from brgcl.config import BRGCLConfig
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.train import Epoch, Training, begin_training, continue_training
+from brgcl.method.train import Epoch, TrainingState, begin_training, continue_training
 from brgcl.tune.criteria import Score, agreement, stability
 
 Point = tuple[float, float]  # xi, gamma0
@@ -64,7 +64,7 @@ class TuningTask:
     graph: Graph
     labels: Tensor | None
     config: BRGCLConfig
-    warm: list[Training] = field(default_factory=list)
+    warm: list[TrainingState] = field(default_factory=list)
 
     def score(self, encoder: Encoder, config: BRGCLConfig, *, quick: bool = False) -> Score:
         """Score an encoder; `quick` is good enough to prune by."""
@@ -127,7 +127,7 @@ def train_and_score(
     return Outcome(score, checks, training.history[-1].num_prototypes, monotonic() - start)
 
 
-def warmed_up(task: TuningTask, after_epoch: Callable[[Epoch], None]) -> Training:
+def warmed_up(task: TuningTask, after_epoch: Callable[[Epoch], None]) -> TrainingState:
     """Train up to the end of the warm-up, which is the same for all settings: once for a task."""
     if not task.warm:
         config = task.config

@@ -10,8 +10,8 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("openTSNE")
 
 from brgcl.benchmark.experiment import Selection, load_experiment
-from brgcl.benchmark.representations import Learned
 from brgcl.benchmark.show.node_maps import mapped_runs, plot_maps
+from brgcl.contract import Fitted
 from brgcl.errors import InputError
 from brgcl.report.figures import place_nodes
 
@@ -19,7 +19,7 @@ from brgcl.report.figures import place_nodes
 def made_up(run, confidence):
     rng = np.random.default_rng(zlib.crc32(run.spec.key.encode()))
     z = torch.from_numpy(rng.normal(size=(40, 8)).astype(np.float32))
-    return Learned(z, confidence, {"confident_share": 0.625})
+    return Fitted(z, confidence=confidence, confident=torch.arange(40) < 25)
 
 
 def first_two(z, *, seed):
