@@ -207,14 +207,14 @@ def print_results(
     metrics: dict[str, Any], output: OutputOptions, folder: RunFolder | None, result: str
 ) -> None:
     """Print what was found, where it is, and what to do next."""
+    tell = say if output.json_ else print_line
     if output.json_:
         print_json(metrics)
-        return
-    print_metrics(metrics)
+    else:
+        print_metrics(metrics)
     if folder is None:
-        print_line("Nothing was written; --out FOLDER keeps the result of every node.")
+        tell("Nothing was written; --out FOLDER keeps the result of every node.")
         return
     files = ", ".join([*folder.files, "run.json"])
-    page = folder.path / "report.html"
-    more = f"open {page}" if "report.html" in folder.files else f"read {folder.path / 'run.json'}"
-    print_line(f"Written to {folder.path}: {files}. {result}; for an overview {more}.")
+    page = folder.path / ("report.html" if "report.html" in folder.files else "run.json")
+    tell(f"Written to {folder.path}: {files}. {result}; for an overview open {page}.")
