@@ -24,6 +24,7 @@ from brgcl.method.train import num_negatives
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise
+from method_facts import put_facts
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -136,44 +137,14 @@ def test_parameters_lists_the_settings_of_the_classifier():
 # Methods
 
 
-def test_every_method_is_in_the_table_and_has_a_section():
+def test_the_facts_of_methods_are_those_of_the_code():
     text = read("methods.md")
-    listed = {cells[0].strip("`"): cells for cells in rows(text, 5)}
-    assert set(listed) == set(METHODS)
-    for name, method in METHODS.items():
-        _, kind, reads_labels, told, _ = listed[name]
-        assert kind == method.kind
-        assert reads_labels == ("yes" if method.uses_labels else "no")
-        assert (told == "nothing") == (method.oracle == "")
-        body = section(text, f"## {name}")
-        for part in ("**Idea.**", "**Settings and their source.**", "**What differs.**"):
-            assert part in body, f"{name}: {part}"
+    assert put_facts(text) == text, "python benchmarks/method_facts.py writes them anew"
 
 
-@pytest.mark.parametrize("name", [name for name, m in METHODS.items() if m.Config != BRGCLConfig])
-def test_the_settings_of_a_method_are_as_stated(name):
-    body = section(read("methods.md"), f"## {name}")
-    config = METHODS[name].Config
-    expected = {field.name: field.default for field in dataclasses.fields(config)}
-    if issubclass(config, BRGCLConfig):  # its own alone: the others are in parameters.md
-        assert "parameters.md" in body
-        for field in dataclasses.fields(BRGCLConfig):
-            assert expected.pop(field.name) == field.default
-    assert shown(stated(body, 3)) == shown(expected)
-
-
-PRESETS = [
-    (name, dataset, changes)
-    for name, method in METHODS.items()
-    for dataset, changes in method.presets.items()
-    if method.Config != BRGCLConfig
-]
-
-
-@pytest.mark.parametrize(("name", "dataset", "changes"), PRESETS)
-def test_the_presets_of_a_method_are_as_stated(name, dataset, changes):
-    settings = ", ".join(f"{key}={value!r}" for key, value in changes.items())
-    assert f"- `{dataset}`: `{settings}`" in section(read("methods.md"), f"## {name}")
+def test_every_method_has_a_section_with_its_idea():
+    for name in METHODS:
+        assert "**Idea.**" in section(read("methods.md"), f"## {name}"), name
 
 
 # Benchmark

@@ -54,7 +54,7 @@ METHOD = Method(
     kind="representation",
     citation="Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022",
     cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
-    source="Ours: the paper gives none",
+    source="Ours, see parameters.md",
     sources={
         "num_layers": "The paper",
         **dict.fromkeys(("drop1", "drop2", "mask1", "mask2", "tau"), GRACE),

@@ -16,7 +16,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
+from brgcl.baselines.shared.descent import descend
+from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -30,24 +31,17 @@ from brgcl.method.views import View, make_view
 class CCASSGConfig(Settings):
     """Settings of CCA-SSG."""
 
-    encoder: Literal["gcn", "mlp"] = "gcn"
-    """Graph convolutions, or a perceptron of two layers that sees no edges."""
-    num_layers: Count = 2
-    """Graph convolutions (gcn only)."""
-    hidden: Count = 512
-    """Units of every layer but the last."""
-    dim: Count = 512
-    """Dimension of the representations."""
-    drop: Share = 0.4
-    """Share of edges dropped in each view."""
-    mask: Share = 0.1
-    """Share of attribute columns masked in each view."""
-    decorrelation_weight: Weight = 1e-3
-    """Weight of the decorrelation of dimensions."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam."""
-    epochs: Count = 50
-    """Training epochs."""
+    encoder: Literal["gcn", "mlp"] = setting(
+        "gcn", "Graph convolutions, or a perceptron of two layers that sees no edges."
+    )
+    num_layers: Count = setting(2, "Graph convolutions (gcn only).")
+    hidden: Count = setting(512, "Units of every layer but the last.")
+    dim: Count = setting(512, "Dimension of the representations.")
+    drop: Share = setting(0.4, "Share of edges dropped in each view.")
+    mask: Share = setting(0.1, "Share of attribute columns masked in each view.")
+    decorrelation_weight: Weight = setting(1e-3, "Weight of the decorrelation of dimensions.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam.")
+    epochs: Count = setting(50, "Training epochs.")
 
 
 def fit(
@@ -79,9 +73,7 @@ def fit(
         views = [make_view(prepared, settings, generator) for _ in range(2)]
         h1, h2 = (encode(network, norm, prepared, view) for view in views)
         loss = decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     whole = View(prepared.adjacency.normalized, None, None)

@@ -8,35 +8,18 @@ trained towards 1 and those of the negatives towards 0, by binary cross-entropy.
 `train_infomax` trains it, one view, until the training loss stops falling.
 """
 
-from dataclasses import dataclass
-
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.infomax import train_infomax
-from brgcl.config import Count, Positive, Settings
+from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
-
-
-@dataclass(frozen=True)
-class DGIConfig(Settings):
-    """Settings of DGI."""
-
-    dim: Count = 512
-    """Dimension of the representations."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam."""
-    epochs: Count = 10000
-    """Most training epochs."""
-    patience: Count = 20
-    """Stop when the training loss has not fallen for so many epochs."""
 
 
 def fit(
     graph: Data,
     labels: ObservedLabels | None,
-    config: DGIConfig,
+    config: InfomaxConfig,
     generator: torch.Generator,
     report: Reporter | None = None,
 ) -> Fitted:
@@ -45,12 +28,9 @@ def fit(
     codes = train_infomax(
         prepared.x,
         [prepared.adjacency.normalized],
-        dim=config.dim,
-        lr=config.lr,
-        epochs=config.epochs,
-        patience=config.patience,
-        generator=generator,
-        report=report,
+        config,
+        generator,
+        report,
     )
     return Fitted(codes)
 
@@ -58,7 +38,7 @@ def fit(
 METHOD = Method(
     name="dgi",
     fit=fit,
-    Config=DGIConfig,
+    Config=InfomaxConfig,
     kind="representation",
     citation=("Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019"),
     cost="time and memory O(E D + N D)",

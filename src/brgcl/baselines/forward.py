@@ -17,9 +17,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
-from brgcl.config import Count
+from brgcl.config import Count, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 
@@ -30,8 +30,9 @@ SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
 class ForwardConfig(GCNConfig):
     """Settings of forward correction; those of the GCN hold for both of its trainings."""
 
-    pretrain_epochs: Count = 200
-    """Epochs of the first training, from which T is estimated."""
+    pretrain_epochs: Count = setting(
+        200, "Epochs of the first training, from which T is estimated."
+    )
 
 
 def estimated_transition(probabilities: Tensor) -> Tensor:
@@ -67,14 +68,8 @@ def fit(
     given = labels.train[nodes]
     prepared = prepare(graph)
     total = config.pretrain_epochs + config.epochs
-    first = train_gcn(
-        prepared,
-        labels,
-        replace(config, epochs=config.pretrain_epochs),
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], given),
-        stage(report, 0, total),
-    ).fitted()
+    shorter = replace(config, epochs=config.pretrain_epochs)
+    first = fit_labels(prepared, labels, nodes, given, shorter, generator, stage(report, 0, total))
     assert first.probabilities is not None, "a GCN predicts"
     transition = estimated_transition(first.probabilities)
     return train_gcn(

@@ -12,8 +12,9 @@ from typing import Literal
 import torch
 from torch_geometric.data import Data
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
-from brgcl.config import Count, Positive, Scaling, Settings
+from brgcl.config import Count, Positive, Scaling, Settings, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -25,18 +26,17 @@ from brgcl.method.node_loss import sample_negatives
 class GAEConfig(Settings):
     """Settings of GAE, those of its authors."""
 
-    hidden: Count = 32
-    """Units of the hidden layer."""
-    dim: Count = 16
-    """Dimension of the representations."""
-    lr: Positive = 0.01
-    """Learning rate of Adam."""
-    epochs: Count = 200
-    """Training epochs."""
-    num_negatives: Count | Literal["auto"] | None = "auto"
-    """Nodes drawn per epoch to pair all with: none = all, auto = all up to 10,000, then 512."""
-    attributes: Literal["auto"] | Scaling = "none"
-    """Scaling of attributes: none = as given; auto = as in brgcl."""
+    hidden: Count = setting(32, "Units of the hidden layer.")
+    dim: Count = setting(16, "Dimension of the representations.")
+    lr: Positive = setting(0.01, "Learning rate of Adam.")
+    epochs: Count = setting(200, "Training epochs.")
+    num_negatives: Count | Literal["auto"] | None = setting(
+        "auto",
+        "Nodes drawn per epoch to pair all with: none = all, auto = all up to 10,000, then 512.",
+    )
+    attributes: Literal["auto"] | Scaling = setting(
+        "none", "Scaling of attributes: none = as given; auto = as in brgcl."
+    )
 
 
 def fit(
@@ -59,9 +59,7 @@ def fit(
     for epoch in range(1, config.epochs + 1):
         columns = sample_negatives(N, count, generator)
         loss = reconstruction_loss(encoder(x, adjacency.normalized), adjacency, columns)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     with torch.no_grad():

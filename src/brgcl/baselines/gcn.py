@@ -4,10 +4,9 @@ H = ReLU(A dropout(X) W0 + b0), logits = A dropout(H) W1 + b1, cross-entropy on 
 """
 
 import torch
-import torch.nn.functional as F
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, train_gcn
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, fit_labels
 from brgcl.baselines.shared.gcn_training import GCNConfig as GCNConfig
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
@@ -24,14 +23,7 @@ def fit(
     """Train the GCN and return its last hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "gcn")
     given = labels.train[nodes]
-    return train_gcn(
-        prepare(graph),
-        labels,
-        config,
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], given),
-        report,
-    ).fitted()
+    return fit_labels(prepare(graph), labels, nodes, given, config, generator, report)
 
 
 METHOD = Method(

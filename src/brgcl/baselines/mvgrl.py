@@ -21,8 +21,8 @@ import scipy.sparse
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.infomax import train_infomax
-from brgcl.config import Count, Fraction, Positive, Settings, Share
+from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
+from brgcl.config import Count, Fraction, Share, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_from_scipy
@@ -32,23 +32,16 @@ COLUMNS_PER_TILE = 256
 
 
 @dataclass(frozen=True)
-class MVGRLConfig(Settings):
+class MVGRLConfig(InfomaxConfig):
     """Settings of MVGRL."""
 
-    dim: Count = 512
-    """Dimension of the representations."""
-    alpha: Fraction = 0.2
-    """Teleport probability of the diffusion."""
-    steps: Count = 20
-    """Rounds of the diffusion."""
-    cutoff: Share = 0.0
-    """Entries of the diffusion below it become 0 and columns are rescaled; 0 leaves it as it is."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam."""
-    epochs: Count = 3000
-    """Most training epochs."""
-    patience: Count = 20
-    """Stop when the training loss has not fallen for so many epochs."""
+    alpha: Fraction = setting(0.2, "Teleport probability of the diffusion.")
+    steps: Count = setting(20, "Rounds of the diffusion.")
+    cutoff: Share = setting(
+        0.0,
+        "Entries of the diffusion below it become 0 and columns are rescaled; 0 leaves it as it is.",
+    )
+    epochs: Count = setting(3000, "Most training epochs.")
 
 
 def fit(
@@ -65,12 +58,9 @@ def fit(
     codes = train_infomax(
         prepared.x,
         [adjacency, cut(diffusion, config.cutoff) if config.cutoff else diffusion],
-        dim=config.dim,
-        lr=config.lr,
-        epochs=config.epochs,
-        patience=config.patience,
-        generator=generator,
-        report=report,
+        config,
+        generator,
+        report,
     )
     return Fitted(codes)
 

@@ -13,13 +13,12 @@
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
-from brgcl.config import Weight
+from brgcl.config import Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.graph import Adjacency
 from brgcl.method.inputs import prepare
@@ -29,8 +28,7 @@ from brgcl.method.inputs import prepare
 class SelfTrainingConfig(GCNConfig):
     """Settings of self-training; those of the GCN hold for both of its trainings."""
 
-    factor: Weight = 3.0
-    """How many times eta labels are added."""
+    factor: Weight = setting(3.0, "How many times eta labels are added.")
 
 
 def quotas(labels: Tensor, num_classes: int, adjacency: Adjacency, factor: float) -> Tensor:
@@ -78,26 +76,14 @@ def fit(
     given = labels.train[nodes]
     prepared = prepare(graph)
     total = 2 * config.epochs
-    first = train_gcn(
-        prepared,
-        labels,
-        config,
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], given),
-        stage(report, 0, total),
-    ).fitted()
+    first = fit_labels(prepared, labels, nodes, given, config, generator, stage(report, 0, total))
     assert first.probabilities is not None, "a GCN predicts"
     quota = quotas(given, labels.num_classes, prepared.adjacency, config.factor)
     added, guessed = surest_nodes(first.probabilities, labels.train < 0, quota)
     nodes, given = torch.cat([nodes, added]), torch.cat([given, guessed])
-    return train_gcn(
-        prepared,
-        labels,
-        config,
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], given),
-        stage(report, config.epochs, total),
-    ).fitted()
+    return fit_labels(
+        prepared, labels, nodes, given, config, generator, stage(report, config.epochs, total)
+    )
 
 
 METHOD = Method(

@@ -85,7 +85,7 @@ def dense_cut(S, cutoff):
 
 
 CASES = {
-    "dgi": (dgi.fit, dgi.DGIConfig, [dense_adjacency()]),
+    "dgi": (dgi.fit, dgi.InfomaxConfig, [dense_adjacency()]),
     "mvgrl": (
         mvgrl.fit,
         mvgrl.MVGRLConfig,

@@ -14,7 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brgcl.config import Count, Positive, Settings, Share, Weight
+from brgcl.baselines.shared.descent import descend
+from brgcl.config import Count, Positive, Settings, Share, Weight, setting
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -29,16 +30,11 @@ GCN_PRESETS = {"coauthor-cs": {"weight_decay": 5e-5}}
 class GCNConfig(Settings):
     """Settings of a GCN, those of its authors; methods built on it add their own."""
 
-    hidden: Count = 16
-    """Units of the hidden layer."""
-    dropout: Share = 0.5
-    """Share of attributes and of hidden units dropped."""
-    lr: Positive = 0.01
-    """Learning rate of Adam."""
-    weight_decay: Weight = 5e-4
-    """L2 penalty in Adam."""
-    epochs: Count = 200
-    """Training epochs."""
+    hidden: Count = setting(16, "Units of the hidden layer.")
+    dropout: Share = setting(0.5, "Share of attributes and of hidden units dropped.")
+    lr: Positive = setting(0.01, "Learning rate of Adam.")
+    weight_decay: Weight = setting(5e-4, "L2 penalty in Adam.")
+    epochs: Count = setting(200, "Training epochs.")
 
 
 class BestEpoch:
@@ -122,12 +118,37 @@ def train_gcn(
     for epoch in range(1, config.epochs + 1):
         _, logits = run_gcn(network, graph, config.dropout, generator)
         value = loss(logits, epoch)
-        optimizer.zero_grad(set_to_none=True)
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, value)
         if best.wants(last=epoch == config.epochs):
             with torch.no_grad():
                 best.offer(*run_gcn(network, graph))
         if report is not None:
             report(epoch, config.epochs, f"loss {value.item():.3f}")
     return best
+
+
+def fit_labels(
+    graph: Graph,
+    labels: ObservedLabels,
+    nodes: Tensor,
+    given: Tensor,
+    config: GCNConfig,
+    generator: torch.Generator,
+    report: Reporter | None = None,
+) -> Fitted:
+    """Train a GCN by cross-entropy.
+
+    Args:
+        graph: The prepared graph.
+        labels: As in `train_gcn`.
+        nodes: Nodes to learn from, `(n,)`.
+        given: Their labels, `(n,)`.
+        config: Settings.
+        generator: Source of randomness.
+        report: Called after each epoch.
+    """
+
+    def loss(logits: Tensor, _: int) -> Tensor:
+        return F.cross_entropy(logits[nodes], given)
+
+    return train_gcn(graph, labels, config, generator, loss, report).fitted()

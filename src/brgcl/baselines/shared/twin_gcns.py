@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn, run_gcn
-from brgcl.config import Count, Share
+from brgcl.config import Count, Share, setting
 from brgcl.contract import ObservedLabels, Reporter
 from brgcl.method.graph import Graph
 
@@ -29,10 +30,10 @@ from brgcl.method.graph import Graph
 class PeersConfig(GCNConfig):
     """Settings of two GCNs that learn from small losses."""
 
-    forget_rate: Share = 0.2
-    """Share of labels left out in the end; should be the share of wrong labels."""
-    ramp_epochs: Count = 200
-    """Epochs over which the share left out grows from 0."""
+    forget_rate: Share = setting(
+        0.2, "Share of labels left out in the end; should be the share of wrong labels."
+    )
+    ramp_epochs: Count = setting(200, "Epochs over which the share left out grows from 0.")
 
 
 def kept_share(epoch: int, config: PeersConfig) -> float:
@@ -78,9 +79,7 @@ def train_peers(
     for epoch in range(1, config.epochs + 1):
         first, second = (run_gcn(network, graph, config.dropout, generator)[1] for network in pair)
         value = loss(first, second, epoch)
-        optimizer.zero_grad(set_to_none=True)
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, value)
         if best.wants(last=epoch == config.epochs):
             with torch.no_grad():
                 hidden, logits = zip(*(run_gcn(network, graph) for network in pair), strict=True)
