@@ -22,8 +22,8 @@ import torch
 
 from brgcl.data import load_dataset, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import draw_noisy_graph
-from brgcl.evaluate.score import fit_one
+from brgcl.evaluation.protocol import draw_noisy_graph
+from brgcl.evaluation.score import fit_one
 from brgcl.machine import peak_memory
 from brgcl.methods import METHODS
 from brgcl.noise.graph import Noise

@@ -19,7 +19,7 @@ from brgcl.cli.app import app
 from brgcl.cli.options import NoiseOptions
 from brgcl.cli.settings import resolve_config
 from brgcl.config import PAPER_TABLE
-from brgcl.evaluate.protocol import PROTOCOLS, draw_noisy_graph
+from brgcl.evaluation.protocol import PROTOCOLS, draw_noisy_graph
 from brgcl.method.train import num_negatives
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec

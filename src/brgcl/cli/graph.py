@@ -43,7 +43,7 @@ def embed(
     """Learn representations of the nodes and write them with the nodes' own ids."""
     import pandas as pd
 
-    from brgcl.evaluate.protocol import draw_noisy_graph
+    from brgcl.evaluation.protocol import draw_noisy_graph
     from brgcl.methods import find_method
     from brgcl.noise.graph import generator_for
     from brgcl.tasks.checks import check_labels, class_name
@@ -135,8 +135,8 @@ def run_evaluation(
     **options: Any,
 ) -> None:
     """Evaluate a method, write the first draw, print the means over all of them."""
-    from brgcl.evaluate import evaluate
-    from brgcl.evaluate.score import Classified
+    from brgcl.evaluation.evaluate import evaluate
+    from brgcl.evaluation.score import Classified
 
     with output.claim() as folder:
         config = method.config(graph.graph)

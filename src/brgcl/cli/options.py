@@ -19,7 +19,7 @@ from brgcl.cli.run_folder import RunFolder, claim_folder
 from brgcl.cli.settings import resolve_config
 from brgcl.data.catalogue import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.names import PROTOCOLS
+from brgcl.evaluation.names import PROTOCOLS
 from brgcl.noise.spec import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
 from brgcl.tasks.rules import RULES, SOFT_LABELS
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from brgcl.config import BRGCLConfig
 from brgcl.contract import Reporter
-from brgcl.evaluate.paired import Paired, paired_difference
-from brgcl.evaluate.protocol import NoisyGraph
-from brgcl.evaluate.score import classify_one, fit_one
+from brgcl.evaluation.paired import Paired, paired_difference
+from brgcl.evaluation.protocol import NoisyGraph
+from brgcl.evaluation.score import classify_one, fit_one
 from brgcl.method.inputs import prepare
 from brgcl.tasks.label_errors import cross_validated_agreement
 from brgcl.tasks.rules import FIXED_RULE

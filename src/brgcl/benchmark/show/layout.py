@@ -14,7 +14,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.statistics import SHARES, Cell, footnotes, table_cells
 from brgcl.config import BRGCLConfig
 from brgcl.data import DATASETS
-from brgcl.evaluate.paired import Paired
+from brgcl.evaluation.paired import Paired
 
 Search = Mapping[str, Any]  # what `Tuning.to_dict` gives, read back from a file
 

@@ -14,7 +14,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
-from brgcl.evaluate.paired import Paired, paired_difference
+from brgcl.evaluation.paired import Paired, paired_difference
 
 SHARES = ("accuracy", "macro_f1", "acc", "nmi", "ari", "confident_share")  # shown in per cent
 SCORES = ("accuracy", "macro_f1", "acc", "nmi", "ari")  # of which more is better
