@@ -160,15 +160,11 @@ METHOD = Method(
     fit=fit,
     Config=BGRLConfig,
     kind="representation",
-    citation=(
-        "Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale "
-        "Representation Learning on Graphs via Bootstrapping, ICLR 2022"
-    ),
+    citation="Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale "
+    "Representation Learning on Graphs via Bootstrapping, ICLR 2022",
     cost="time O(E D + N D²); memory O(E + N D)",
     source="The authors' code for coauthor-cs",
-    sources={
-        "warmup_epochs": "A tenth of the epochs, as in the authors' code",
-    },
+    sources={"warmup_epochs": "A tenth of the epochs, as in the authors' code"},
     ours={
         "drop1": "by validation accuracy on cora and citeseer",
         "drop2": "likewise",

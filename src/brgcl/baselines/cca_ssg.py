@@ -104,16 +104,13 @@ METHOD = Method(
     fit=fit,
     Config=CCASSGConfig,
     kind="representation",
-    citation=(
-        "Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to "
-        "Self-supervised Graph Neural Networks, NeurIPS 2021"
-    ),
+    citation="Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to Self-supervised "
+    "Graph Neural Networks, NeurIPS 2021",
     cost="time O(E D + N D²); memory O(E + N D)",
     source="The authors' code",
     sources={
-        "encoder": (
-            'The authors\' code; `"mlp"` for coauthor-cs: two layers, batch normalisation, no edges'
-        ),
+        "encoder": 'The authors\' code; `"mlp"` for coauthor-cs: two layers, batch normalisation, '
+        "no edges",
     },
     presets={
         "citeseer": {"num_layers": 1, "mask": 0.0, "decorrelation_weight": 0.0005, "epochs": 20},
@@ -124,9 +121,7 @@ METHOD = Method(
         "Both directions of an edge are dropped together.",
         "Attributes of coauthor-cs are scaled like all others.",
         "The loss is divided by D, which Adam does not notice.",
-        (
-            "The last layer has no bias: the loss does not depend on one, so that Adam "
-            "would only add up rounding errors in it."
-        ),
+        "The last layer has no bias: the loss does not depend on one, so that Adam would only add "
+        "up rounding errors in it.",
     ),
 )

@@ -129,15 +129,11 @@ METHOD = Method(
     },
     presets=GCN_PRESETS,
     deviations=(
-        (
-            "The two settings of the schedule are not searched inside the method; the "
-            "authors train nine networks and let validation accuracy choose."
-        ),
-        ("They stop after 50 epochs without progress; here all epochs run and the best is kept."),
-        (
-            "Their first network has a perceptron behind its convolutions, and z is the "
-            "softmax of what goes into it, 16 wide; here z are class probabilities."
-        ),
+        "The two settings of the schedule are not searched inside the method; the authors train "
+        "nine networks and let validation accuracy choose.",
+        "They stop after 50 epochs without progress; here all epochs run and the best is kept.",
+        "Their first network has a perceptron behind its convolutions, and z is the softmax of "
+        "what goes into it, 16 wide; here z are class probabilities.",
         "Dropout falls on attributes and hidden units as in `gcn`.",
         "Neighbours count by edge weight, where edges have one.",
     ),

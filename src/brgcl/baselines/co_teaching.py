@@ -57,10 +57,8 @@ METHOD = Method(
     fit=fit,
     Config=PeersConfig,
     kind="classifier",
-    citation=(
-        "Han et al., Co-teaching: Robust Training of Deep Neural Networks with Extremely "
-        "Noisy Labels, NeurIPS 2018"
-    ),
+    citation="Han et al., Co-teaching: Robust Training of Deep Neural Networks with Extremely "
+    "Noisy Labels, NeurIPS 2018",
     cost="time and memory O(E h + N F h), twice",
     source="The GCN's authors",
     sources={
@@ -68,25 +66,16 @@ METHOD = Method(
         "epochs": "The authors' code, and the GCN's",
         "forget_rate": "The authors: the true noise rate; 0.2 is that of the NoisyGL benchmark",
     },
-    ours={
-        "ramp_epochs": "by validation accuracy, below; 10 in the authors' code",
-    },
+    ours={"ramp_epochs": "by validation accuracy, below; 10 in the authors' code"},
     presets=GCN_PRESETS,
     deviations=(
         "GCNs instead of image networks, and one batch of all labelled nodes.",
-        (
-            "The mean of the two probabilities predicts (the authors measure each network "
-            "alone), and the representation is both hidden layers side by side."
-        ),
-        (
-            "The released code divides a mean loss by its count once more, and starts the "
-            "ramp an epoch earlier."
-        ),
-        (
-            "This is the original method: what some graph benchmarks call Co-teaching is "
-            "Co-teaching+ (Yu et al. 2019), which learns only where the networks "
-            "disagree."
-        ),
+        "The mean of the two probabilities predicts (the authors measure each network alone), and "
+        "the representation is both hidden layers side by side.",
+        "The released code divides a mean loss by its count once more, and starts the ramp an "
+        "epoch earlier.",
+        "This is the original method: what some graph benchmarks call Co-teaching is Co-teaching+ "
+        "(Yu et al. 2019), which learns only where the networks disagree.",
     ),
     oracle="the noise rate (forget_rate)",
 )

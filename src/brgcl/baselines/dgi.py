@@ -40,14 +40,10 @@ METHOD = Method(
     fit=fit,
     Config=InfomaxConfig,
     kind="representation",
-    citation=("Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019"),
+    citation="Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019",
     cost="time and memory O(E D + N D)",
     source="The authors' code",
-    sources={
-        "epochs": "The authors' code; patience ends training long before",
-    },
-    presets={
-        "pubmed": {"dim": 256},
-    },
+    sources={"epochs": "The authors' code; patience ends training long before"},
+    presets={"pubmed": {"dim": 256}},
     deviations=("Shuffling X and multiplying by W is computed as shuffling X W.",),
 )

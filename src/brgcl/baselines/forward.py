@@ -87,10 +87,8 @@ METHOD = Method(
     fit=fit,
     Config=ForwardConfig,
     kind="classifier",
-    citation=(
-        "Patrini et al., Making Deep Neural Networks Robust to Label Noise: a Loss "
-        "Correction Approach, CVPR 2017"
-    ),
+    citation="Patrini et al., Making Deep Neural Networks Robust to Label Noise: a Loss Correction "
+    "Approach, CVPR 2017",
     cost="time O(E h + N F h), two trainings; memory the same",
     source="The GCN's authors",
     sources={
@@ -100,12 +98,9 @@ METHOD = Method(
     presets=GCN_PRESETS,
     deviations=(
         "GCNs instead of image networks.",
-        (
-            "p T is kept above 1e-5 where the NoisyGL benchmark keeps p above it; that "
-            "benchmark also averages over all N C entries, which makes the loss C times "
-            "smaller, and looks for the surest node among those predicted to be of the "
-            "class."
-        ),
+        "p T is kept above 1e-5 where the NoisyGL benchmark keeps p above it; that benchmark also "
+        "averages over all N C entries, which makes the loss C times smaller, and looks for the "
+        "surest node among those predicted to be of the class.",
         "Validation labels choose the epoch of both networks.",
     ),
 )

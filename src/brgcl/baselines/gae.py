@@ -71,26 +71,16 @@ METHOD = Method(
     fit=fit,
     Config=GAEConfig,
     kind="representation",
-    citation=(
-        "Kipf & Welling, Variational Graph Auto-Encoders, NeurIPS workshop on Bayesian "
-        "deep learning, 2016"
-    ),
+    citation="Kipf & Welling, Variational Graph Auto-Encoders, NeurIPS workshop on Bayesian deep "
+    "learning, 2016",
     cost="time O(N² D) exact or O(N m D) with m sampled nodes; memory O(E + N D)",
     source="The authors' code",
-    sources={
-        "attributes": "The authors' code takes attributes as given",
-    },
-    ours={
-        "num_negatives": "all pairs, as in the authors' code, up to 10,000 nodes; then 512",
-    },
+    sources={"attributes": "The authors' code takes attributes as given"},
+    ours={"num_negatives": "all pairs, as in the authors' code, up to 10,000 nodes; then 512"},
     deviations=(
-        (
-            "All edges are trained on; the authors' code is for link prediction and keeps "
-            "15 % of them for tests."
-        ),
-        (
-            "On large graphs every node is paired with 512 nodes drawn anew each epoch "
-            "instead of with all, which gives the same loss on average."
-        ),
+        "All edges are trained on; the authors' code is for link prediction and keeps 15 % of them "
+        "for tests.",
+        "On large graphs every node is paired with 512 nodes drawn anew each epoch instead of with "
+        "all, which gives the same loss on average.",
     ),
 )

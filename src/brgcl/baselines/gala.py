@@ -211,10 +211,8 @@ METHOD = Method(
     fit=fit,
     Config=GALAConfig,
     kind="representation",
-    citation=(
-        "Park, Lee, Chang, Lee & Choi, Symmetric Graph Convolutional Autoencoder for "
-        "Unsupervised Graph Representation Learning, ICCV 2019"
-    ),
+    citation="Park, Lee, Chang, Lee & Choi, Symmetric Graph Convolutional Autoencoder for "
+    "Unsupervised Graph Representation Learning, ICCV 2019",
     cost="time O(E h + (N + F) h²); memory O(E + N h)",
     source="A public implementation for cora",
     sources={
@@ -228,15 +226,10 @@ METHOD = Method(
         "patience": "epochs without a gain on them",
     },
     deviations=(
-        (
-            "The authors' code is for images; widths and epochs for citation graphs are "
-            "those of a public implementation, without the second loss on edges that it "
-            "adds."
-        ),
+        "The authors' code is for images; widths and epochs for citation graphs are those of a "
+        "public implementation, without the second loss on edges that it adds.",
         "There is no cost on affinities.",
-        (
-            "Y is never stored: with P = S G, the square is <P'P, W W'> - 2 <P, X W'> + "
-            "|X|², in which the attributes stay sparse."
-        ),
+        "Y is never stored: with P = S G, the square is <P'P, W W'> - 2 <P, X W'> + |X|², in which "
+        "the attributes stay sparse.",
     ),
 )

@@ -31,23 +31,16 @@ METHOD = Method(
     fit=fit,
     Config=GCNConfig,
     kind="classifier",
-    citation=(
-        "Kipf & Welling, Semi-Supervised Classification with Graph Convolutional "
-        "Networks, ICLR 2017"
-    ),
+    citation="Kipf & Welling, Semi-Supervised Classification with Graph Convolutional Networks, "
+    "ICLR 2017",
     cost="time and memory O(E h + N F h)",
     source="The authors",
-    sources={
-        "weight_decay": "The authors, who apply it to the first layer only",
-    },
+    sources={"weight_decay": "The authors, who apply it to the first layer only"},
     presets=GCN_PRESETS,
     deviations=(
         "The L2 penalty covers both layers.",
-        (
-            "The authors stop when the validation loss has risen; here the epoch with the "
-            "best validation accuracy is kept, or the last one where there are no "
-            "validation labels."
-        ),
+        "The authors stop when the validation loss has risen; here the epoch with the best "
+        "validation accuracy is kept, or the last one where there are no validation labels.",
         "The layers have biases.",
     ),
 )

@@ -249,13 +249,12 @@ METHOD = Method(
     fit=fit,
     Config=GRACEConfig,
     kind="representation",
-    citation=("Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020"),
+    citation="Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020",
     cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
     source="The authors' code",
     ours={
-        "num_negatives": (
-            "all nodes, as the authors, up to 4,000 nodes, then a new sample of 512 in each epoch"
-        ),
+        "num_negatives": "all nodes, as the authors, up to 4,000 nodes, then a new sample of 512 "
+        "in each epoch",
     },
     presets={
         "citeseer": {
@@ -293,13 +292,9 @@ METHOD = Method(
     },
     deviations=(
         "Both directions of an edge are dropped together.",
-        (
-            "The loss and its gradient are computed in tiles of rows and never hold N x N "
-            "numbers; the value is the same."
-        ),
-        (
-            "On graphs above 4,000 nodes negatives are sampled, the same nodes for every "
-            "row; `num_negatives=none` takes all."
-        ),
+        "The loss and its gradient are computed in tiles of rows and never hold N x N numbers; the "
+        "value is the same.",
+        "On graphs above 4,000 nodes negatives are sampled, the same nodes for every row; "
+        "`num_negatives=none` takes all.",
     ),
 )

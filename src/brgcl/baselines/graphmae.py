@@ -198,10 +198,8 @@ METHOD = Method(
     fit=fit,
     Config=GraphMAEConfig,
     kind="representation",
-    citation=(
-        "Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph "
-        "Autoencoders, KDD 2022"
-    ),
+    citation="Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph "
+    "Autoencoders, KDD 2022",
     cost="time O(E D + N D²); memory O(E + N D)",
     source="The authors' code",
     presets={
@@ -221,15 +219,11 @@ METHOD = Method(
         },
     },
     deviations=(
-        (
-            "Rebuilt attributes are never stored: their products with the attributes and "
-            "their lengths follow from the codes, with the same value."
-        ),
+        "Rebuilt attributes are never stored: their products with the attributes and their lengths "
+        "follow from the codes, with the same value.",
         "Dropout of the input falls on attributes, not on the token.",
-        (
-            "A rebuilt row of zeros, as of an isolated hidden node in the first epoch, "
-            "gives no gradient."
-        ),
+        "A rebuilt row of zeros, as of an isolated hidden node in the first epoch, gives no "
+        "gradient.",
         "Edge weights multiply the attention.",
     ),
 )

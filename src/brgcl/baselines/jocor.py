@@ -67,10 +67,8 @@ METHOD = Method(
     fit=fit,
     Config=JoCoRConfig,
     kind="classifier",
-    citation=(
-        "Wei et al., Combating Noisy Labels by Agreement: A Joint Training Method with "
-        "Co-Regularization, CVPR 2020"
-    ),
+    citation="Wei et al., Combating Noisy Labels by Agreement: A Joint Training Method with "
+    "Co-Regularization, CVPR 2020",
     cost="time and memory O(E h + N F h), twice",
     source="The GCN's authors",
     sources={
@@ -79,17 +77,13 @@ METHOD = Method(
         "forget_rate": "The authors: the true noise rate; 0.2 is that of the NoisyGL benchmark",
         "lam": "The authors' code, and the NoisyGL benchmark",
     },
-    ours={
-        "ramp_epochs": "by validation accuracy, below; 10 in the authors' code",
-    },
+    ours={"ramp_epochs": "by validation accuracy, below; 10 in the authors' code"},
     presets=GCN_PRESETS,
     deviations=(
         "GCNs instead of image networks, and one batch of all labelled nodes.",
-        (
-            "The mean of the two probabilities predicts, where the authors measure each "
-            "network alone and the NoisyGL benchmark the first; the representation is "
-            "both hidden layers side by side."
-        ),
+        "The mean of the two probabilities predicts, where the authors measure each network alone "
+        "and the NoisyGL benchmark the first; the representation is both hidden layers side by "
+        "side.",
     ),
     oracle="the noise rate (forget_rate)",
 )

@@ -48,21 +48,16 @@ METHOD = Method(
     fit=fit,
     Config=KMeansConfig,
     kind="representation",
-    citation=(
-        "Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, 1982"
-    ),
+    citation="Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, "
+    "1982",
     cost="time and memory O(N F)",
     source="Ours",
     ours={
-        "attributes": (
-            "as in `brgcl`: rows to sum 1, or columns standardised where a value is negative"
-        ),
+        "attributes": "as in `brgcl`: rows to sum 1, or columns standardised where a value is "
+        "negative",
     },
     deviations=(
-        (
-            "Clustering gives every row unit length before K-means, for this method as "
-            "for all others."
-        ),
-        ("Rows of 0 and 1 and the same rows scaled to sum 1 therefore are one and the same input."),
+        "Clustering gives every row unit length before K-means, for this method as for all others.",
+        "Rows of 0 and 1 and the same rows scaled to sum 1 therefore are one and the same input.",
     ),
 )

@@ -326,29 +326,22 @@ METHOD = Method(
     fit=fit,
     Config=NRGNNConfig,
     kind="classifier",
-    citation=(
-        "Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural "
-        "Network on Sparsely and Noisily Labeled Graphs, KDD 2021"
-    ),
-    cost=("time O(E D + (n_p + n_n) N D) per epoch, O(N pool D) per search; memory O(E + n_p N)"),
+    citation="Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural Network "
+    "on Sparsely and Noisily Labeled Graphs, KDD 2021",
+    cost="time O(E D + (n_p + n_n) N D) per epoch, O(N pool D) per search; memory O(E + n_p N)",
     source="The authors' code",
     sources={
         "dropout": "The authors' code; on hidden units alone",
-        "n_p": (
-            "The authors' default and that of NoisyGL; the authors' script takes -1, all "
-            "labelled nodes, for cora and citeseer (`candidates=published` only)"
-        ),
-        "alpha": ("The authors' code, for cora with uniform noise; they take 0.3 for pair noise"),
+        "n_p": "The authors' default and that of NoisyGL; the authors' script takes -1, all "
+        "labelled nodes, for cora and citeseer (`candidates=published` only)",
+        "alpha": "The authors' code, for cora with uniform noise; they take 0.3 for pair noise",
         "n_n": "The authors' code; may be lowered for large graphs",
     },
     ours={
-        "candidates": (
-            'edges to V_A of the n_p largest weights per node; `"published"`: all of them'
-        ),
-        "pool": (
-            "labelled nodes or members of V_A that the search looks at, a random draw "
-            "where there are more"
-        ),
+        "candidates": 'edges to V_A of the n_p largest weights per node; `"published"`: all of '
+        "them",
+        "pool": "labelled nodes or members of V_A that the search looks at, a random draw where "
+        "there are more",
     },
     presets={
         "citeseer": {"alpha": 3.0},
@@ -356,32 +349,19 @@ METHOD = Method(
         **GCN_PRESETS,
     },
     deviations=(
-        (
-            '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| '
-            'new edges, in both directions; `"published"` has all of them, from '
-            "unlabelled nodes to V_A, as the authors' code has."
-        ),
-        (
-            "The authors mean to leave existing edges out of the candidates, but their "
-            "code never does, since it compares different types; here they are left out "
-            "for labelled nodes."
-        ),
-        (
-            "Their first V_A comes from a pass with dropout; here it is empty until the "
-            "first pass without."
-        ),
-        (
-            "With `p_u=1.0` V_A is empty and their mean over it is not a number; here it "
-            "counts nothing."
-        ),
-        (
-            "Attributes are divided by the largest of all, so that binary ones stay as "
-            "they are, as for the authors (negative ones: standardized columns)."
-        ),
-        ("Without validation labels V_A follows the miner's predictions in every epoch."),
-        (
-            "The epoch with the best validation accuracy of the classifier is kept, the "
-            "last one where there are none."
-        ),
+        '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| new edges, in '
+        'both directions; `"published"` has all of them, from unlabelled nodes to V_A, as the '
+        "authors' code has.",
+        "The authors mean to leave existing edges out of the candidates, but their code never "
+        "does, since it compares different types; here they are left out for labelled nodes.",
+        "Their first V_A comes from a pass with dropout; here it is empty until the first pass "
+        "without.",
+        "With `p_u=1.0` V_A is empty and their mean over it is not a number; here it counts "
+        "nothing.",
+        "Attributes are divided by the largest of all, so that binary ones stay as they are, as "
+        "for the authors (negative ones: standardized columns).",
+        "Without validation labels V_A follows the miner's predictions in every epoch.",
+        "The epoch with the best validation accuracy of the classifier is kept, the last one where "
+        "there are none.",
     ),
 )

@@ -55,10 +55,8 @@ METHOD = Method(
     fit=fit,
     Config=RandomGCNConfig,
     kind="representation",
-    citation=(
-        "Kipf & Welling, Semi-Supervised Classification with Graph Convolutional "
-        "Networks, ICLR 2017, untrained as in its appendix"
-    ),
+    citation="Kipf & Welling, Semi-Supervised Classification with Graph Convolutional Networks, "
+    "ICLR 2017, untrained as in its appendix",
     cost="time O(E D + N D²), once; memory O(E + N D)",
     source="Ours, as in `brgcl`",
     deviations=("ReLU instead of tanh, and more units.",),

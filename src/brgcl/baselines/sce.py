@@ -81,9 +81,8 @@ METHOD = Method(
     fit=fit,
     Config=SCEConfig,
     kind="classifier",
-    citation=(
-        "Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019"
-    ),
+    citation="Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV "
+    "2019",
     cost="time and memory O(E h + N F h)",
     source="The GCN's authors",
     sources={
@@ -95,9 +94,7 @@ METHOD = Method(
     presets=GCN_PRESETS,
     deviations=(
         "The network is the GCN of this library instead of an image network.",
-        (
-            "The NoisyGL benchmark puts logits where the formula has probabilities; here "
-            "they are probabilities."
-        ),
+        "The NoisyGL benchmark puts logits where the formula has probabilities; here they are "
+        "probabilities.",
     ),
 )

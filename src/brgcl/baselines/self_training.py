@@ -91,10 +91,8 @@ METHOD = Method(
     fit=fit,
     Config=SelfTrainingConfig,
     kind="classifier",
-    citation=(
-        "Li, Han & Wu, Deeper Insights into Graph Convolutional Networks for "
-        "Semi-Supervised Learning, AAAI 2018"
-    ),
+    citation="Li, Han & Wu, Deeper Insights into Graph Convolutional Networks for Semi-Supervised "
+    "Learning, AAAI 2018",
     cost="time O(E h + N F h), two trainings; memory the same",
     source="The GCN's authors",
     sources={
@@ -103,11 +101,9 @@ METHOD = Method(
     },
     presets=GCN_PRESETS,
     deviations=(
-        (
-            "Validation labels, where there are any, choose the epoch of both networks; "
-            "the authors use none."
-        ),
-        ("A mean degree below 1 counts as 1, so that a graph without edges has a finite eta."),
+        "Validation labels, where there are any, choose the epoch of both networks; the authors "
+        "use none.",
+        "A mean degree below 1 counts as 1, so that a graph without edges has a finite eta.",
         "Of the authors' four variants this is self-training alone.",
     ),
 )

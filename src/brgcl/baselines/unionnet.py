@@ -188,10 +188,8 @@ METHOD = Method(
     fit=fit,
     Config=UnionNETConfig,
     kind="classifier",
-    citation=(
-        "Li, Yin & Chen, Unified Robust Training for Graph Neural Networks against Label "
-        "Noise, PAKDD 2021"
-    ),
+    citation="Li, Yin & Chen, Unified Robust Training for Graph Neural Networks against Label "
+    "Noise, PAKDD 2021",
     cost="time and memory O(E h + N F h + L k), k labelled nodes met from each of L",
     source="Kipf & Welling's GCN",
     sources={
@@ -202,24 +200,18 @@ METHOD = Method(
     },
     ours={
         "warmup_epochs": "the publication leaves its length open",
-        "support": (
-            "least number of voters; where walks meet fewer, nodes with similar output "
-            "join once, after the warm-up"
-        ),
+        "support": "least number of voters; where walks meet fewer, nodes with similar output join "
+        "once, after the warm-up",
     },
     presets=GCN_PRESETS,
     deviations=(
-        (
-            "The formulas follow the publication; no code of the authors was found, and "
-            "where it leaves gaps the settings are ours."
-        ),
-        ("The outputs h have unit length and no gradient, so that the exponential is tame."),
+        "The formulas follow the publication; no code of the authors was found, and where it "
+        "leaves gaps the settings are ours.",
+        "The outputs h have unit length and no gradient, so that the exponential is tame.",
         "Support sets are drawn once; votes are counted in every epoch.",
-        ("The epoch with the best validation accuracy is kept, be it one of the warm-up."),
-        (
-            "The port in NoisyGL is another method (raw attributes of direct neighbours "
-            "vote, without gradient for the correction) and was no model."
-        ),
+        "The epoch with the best validation accuracy is kept, be it one of the warm-up.",
+        "The port in NoisyGL is another method (raw attributes of direct neighbours vote, without "
+        "gradient for the correction) and was no model.",
         "Walks choose each neighbour alike, whatever the weights of edges.",
     ),
 )
