@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import seeded
@@ -31,7 +31,7 @@ from brgcl.config import (
     Whole,
     setting,
 )
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -62,9 +62,7 @@ class BGRLConfig(Settings):
 class Network(nn.Module):
     """Two layers of PReLU(batch normalisation(A H W))."""
 
-    def __init__(
-        self, num_features: int, hidden: int, dim: int, generator: torch.Generator
-    ) -> None:
+    def __init__(self, num_features: int, hidden: int, dim: int, generator: Generator) -> None:
         super().__init__()
         self.weights = Encoder(num_features, hidden=hidden, dim=dim, generator=generator).weights
         # the statistics used at the end are all but those of the last view, as the authors set it
@@ -84,11 +82,7 @@ class Network(nn.Module):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: BGRLConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: BGRLConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the online network; `labels` are not read."""
     prepared = prepare(graph)

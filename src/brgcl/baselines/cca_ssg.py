@@ -13,12 +13,12 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
@@ -45,11 +45,7 @@ class CCASSGConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: CCASSGConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: CCASSGConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)

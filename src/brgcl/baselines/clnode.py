@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
 from brgcl.config import Count, Fraction, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 
@@ -86,11 +86,7 @@ def learned_share(epoch: int, config: CLNodeConfig) -> float:
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: CLNodeConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: CLNodeConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train, rank the labels, train anew; returns the second GCN's hidden layer and output."""
     labels, nodes = labelled_nodes(labels, "clnode")

@@ -8,16 +8,15 @@ smallest loss is what the *other* network learns from, so that neither confirms 
     R(t) = 1 - forget_rate * min(t / ramp_epochs, 1)
 """
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig as PeersConfig
 from brgcl.baselines.shared.twin_gcns import kept_share, smallest, train_peers
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 
@@ -36,11 +35,7 @@ def exchanged_loss(first: Tensor, second: Tensor, target: Tensor, share: float) 
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: PeersConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: PeersConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train both networks; returns both hidden layers and their mean probabilities."""
     labels, nodes = labelled_nodes(labels, "co-teaching")

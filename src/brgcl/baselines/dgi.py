@@ -8,20 +8,16 @@ trained towards 1 and those of the negatives towards 0, by binary cross-entropy.
 `train_infomax` trains it, one view, until the training loss stops falling.
 """
 
-import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: InfomaxConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: InfomaxConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train until the loss stops falling; `labels` are not read."""
     prepared = prepare(graph)

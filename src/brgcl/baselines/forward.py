@@ -12,15 +12,14 @@
 
 from dataclasses import dataclass, replace
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
 from brgcl.config import Count, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
@@ -57,11 +56,7 @@ def forward_cross_entropy(logits: Tensor, target: Tensor, transition: Tensor) ->
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: ForwardConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: ForwardConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train, estimate T, train anew; returns the second GCN's hidden layer and probabilities."""
     labels, nodes = labelled_nodes(labels, "forward")

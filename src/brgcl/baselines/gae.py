@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Count, Positive, Scaling, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -40,11 +41,7 @@ class GAEConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GAEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GAEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the autoencoder and return its codes; `labels` are not read."""
     prepared = prepare(graph, config.attributes)

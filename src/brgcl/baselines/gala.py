@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Positive, Scaling, Settings, Share, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency
 from brgcl.method.inputs import prepare
@@ -131,7 +131,7 @@ class HeldOut:
         return float(pair.nan_to_num(-1.0))
 
 
-def hold_out(x: Matrix, share: float, generator: torch.Generator) -> tuple[Matrix, HeldOut | None]:
+def hold_out(x: Matrix, share: float, generator: Generator) -> tuple[Matrix, HeldOut | None]:
     """Take a share of the non-zero attributes away; returns the rest and what was taken, if any.
 
     Args:
@@ -164,11 +164,7 @@ def hold_out(x: Matrix, share: float, generator: torch.Generator) -> tuple[Matri
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GALAConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GALAConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the autoencoder and return its middle layer; `labels` are not read."""
     N, num_features = graph.x.shape

@@ -3,22 +3,18 @@
 H = ReLU(A dropout(X) W0 + b0), logits = A dropout(H) W1 + b1, cross-entropy on labelled nodes.
 """
 
-import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, fit_labels
 from brgcl.baselines.shared.gcn_training import GCNConfig as GCNConfig
 from brgcl.baselines.shared.inputs import labelled_nodes
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GCNConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GCNConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the GCN and return its last hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "gcn")

@@ -24,13 +24,13 @@ from typing import Annotated, Any, Literal
 import torch
 import torch.nn.functional as F
 from annotated_types import Ge
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -68,11 +68,7 @@ class GRACEConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GRACEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GRACEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)

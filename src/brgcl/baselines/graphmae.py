@@ -19,14 +19,14 @@ from typing import Annotated
 import torch
 import torch.nn.functional as F
 from annotated_types import Ge, Interval
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links, attend, mix
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Positive, Settings, Share, Weight, require, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
 
@@ -58,11 +58,7 @@ class GraphMAEConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GraphMAEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GraphMAEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the autoencoder and return the codes of its encoder; `labels` are not read."""
     check_memory(
@@ -104,7 +100,7 @@ class Mask:
     shown: Tensor
 
 
-def draw_mask(num_nodes: int, config: GraphMAEConfig, generator: torch.Generator) -> Mask:
+def draw_mask(num_nodes: int, config: GraphMAEConfig, generator: Generator) -> Mask:
     """Draw the nodes to hide, and of these the ones to replace; at least one node is hidden."""
     order = torch.randperm(num_nodes, generator=generator)
     hidden = order[: max(1, int(config.mask * num_nodes))]
@@ -130,7 +126,7 @@ class Autoencoder(nn.Module):
         self.bridge = nn.Linear(config.dim, config.dim, bias=False)
         self.decoder = Attention(config.dim, 1, num_features)
 
-    def forward(self, x: Matrix, links: Links, mask: Mask, generator: torch.Generator) -> Tensor:
+    def forward(self, x: Matrix, links: Links, mask: Mask, generator: Generator) -> Tensor:
         """Mean error over the masked nodes."""
         p = self.config.input_dropout
         seen = x.dropout(p, generator) if p > 0 else x

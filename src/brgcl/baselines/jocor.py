@@ -8,16 +8,15 @@ Both networks learn from the same nodes, by one loss that also pulls them toward
 
 from dataclasses import dataclass
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig, kept_share, smallest, train_peers
 from brgcl.config import Share, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 
@@ -45,11 +44,7 @@ def joint_losses(first: Tensor, second: Tensor, target: Tensor, lam: float) -> T
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: JoCoRConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: JoCoRConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train both networks; returns both hidden layers and their mean probabilities."""
     labels, nodes = labelled_nodes(labels, "jocor")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Scaling, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import scale
 
 
@@ -27,11 +28,7 @@ class KMeansConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: KMeansConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: KMeansConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Return the scaled attributes, dense; nothing is learned and `labels` are not read."""
     N, F = graph.x.shape

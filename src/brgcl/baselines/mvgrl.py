@@ -19,11 +19,12 @@ from dataclasses import dataclass
 
 import scipy.sparse
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
 from brgcl.config import Count, Fraction, Share, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_from_scipy
 from brgcl.method.views import Diffusion
@@ -45,11 +46,7 @@ class MVGRLConfig(InfomaxConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: MVGRLConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: MVGRLConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train until the loss stops falling; `labels` are not read."""
     prepared = prepare(graph)

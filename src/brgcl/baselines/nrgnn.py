@@ -21,7 +21,7 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
@@ -35,7 +35,7 @@ from brgcl.baselines.shared.learned_edges import (
     without,
 )
 from brgcl.config import Count, Positive, Probability, Weight, require, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
 from brgcl.method.inputs import prepare
@@ -78,11 +78,7 @@ class NRGNNConfig(GCNConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: NRGNNConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: NRGNNConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the three networks; return the classifier's hidden layer and probabilities."""
     labels, nodes = labelled_nodes(labels, "nrgnn")
@@ -156,7 +152,7 @@ def keep_proportions(graph: Data) -> Graph:
 
 
 def candidates_to_labelled(
-    x: Matrix, nodes: Tensor, edges: Tensor, config: NRGNNConfig, generator: torch.Generator
+    x: Matrix, nodes: Tensor, edges: Tensor, config: NRGNNConfig, generator: Generator
 ) -> Candidates:
     """Pair every node with the labelled nodes of the most similar attributes, both ways.
 
@@ -183,7 +179,7 @@ def candidates_to_labelled(
 
 
 def candidates_to_mined(
-    z: Tensor, unlabelled: Tensor, mined: Tensor, config: NRGNNConfig, generator: torch.Generator
+    z: Tensor, unlabelled: Tensor, mined: Tensor, config: NRGNNConfig, generator: Generator
 ) -> Candidates:
     """Pair unlabelled nodes with those that have pseudo labels.
 
@@ -214,7 +210,7 @@ def candidates_to_mined(
     return Candidates.from_keys(both_ways(keys[other], N), N)
 
 
-def draw(nodes: Tensor, most: int, generator: torch.Generator) -> Tensor:
+def draw(nodes: Tensor, most: int, generator: Generator) -> Tensor:
     """Draw `most` of the nodes where there are more of them."""
     if len(nodes) <= most:
         return nodes
@@ -283,7 +279,7 @@ def convolve(
     x: Matrix,
     mix: Mix,
     dropout: float = 0.0,
-    generator: torch.Generator | None = None,
+    generator: Generator | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Hidden layer and logits of a GCN; dropout falls on hidden units alone."""
     hidden = F.relu(mix(x @ network.weights[0]) + network.biases[0])
@@ -294,7 +290,7 @@ def convolve(
 
 
 def draw_non_edges(
-    edges: Tensor, num_nodes: int, per_node: int, generator: torch.Generator
+    edges: Tensor, num_nodes: int, per_node: int, generator: Generator
 ) -> Candidates:
     """Draw `per_node` pairs i, j per node and keep those with i < j that are no edge.
 

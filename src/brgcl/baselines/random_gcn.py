@@ -7,11 +7,12 @@ the averaging over neighbours and to the width; a trained encoder has to do bett
 from dataclasses import dataclass
 
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
 
@@ -26,11 +27,7 @@ class RandomGCNConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: RandomGCNConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: RandomGCNConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Run the encoder once; nothing is learned and `labels` are not read."""
     N, F = graph.x.shape

@@ -11,16 +11,15 @@ of the absolute error, which wrong labels can move only so far; the first keeps 
 from dataclasses import dataclass
 from typing import Annotated
 
-import torch
 import torch.nn.functional as F
 from annotated_types import Lt
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.config import Count, Weight, require, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 
@@ -58,11 +57,7 @@ def symmetric_cross_entropy(
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: SCEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: SCEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the GCN by both terms and return its last hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "sce")

@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.learned_edges import Candidates, among, distinct, most_similar
 from brgcl.config import Count, Probability, Weight, Whole, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 POOL = 4096  # labelled nodes among which similar ones are searched
@@ -44,11 +44,7 @@ class UnionNETConfig(GCNConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: UnionNETConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: UnionNETConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the GCN and return its hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "unionnet")
@@ -77,7 +73,7 @@ def fit(
 
 
 def random_walks(
-    edge_index: Tensor, num_nodes: int, start: Tensor, length: int, generator: torch.Generator
+    edge_index: Tensor, num_nodes: int, start: Tensor, length: int, generator: Generator
 ) -> Tensor:
     """Walk from each start to a random neighbour, again and again; nobody leaves a lone node.
 
@@ -118,7 +114,7 @@ def labelled_nodes_met(walks: Tensor, nodes: Tensor, num_nodes: int) -> Tensor:
     return distinct((own * L + met)[(met >= 0) & (met != own)])
 
 
-def fill_up(met: Tensor, h: Tensor, least: int, generator: torch.Generator) -> Candidates:
+def fill_up(met: Tensor, h: Tensor, least: int, generator: Generator) -> Candidates:
     """Complete support sets below `least` members with the nodes of the most similar output.
 
     Args:
