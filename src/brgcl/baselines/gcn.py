@@ -6,10 +6,10 @@ H = ReLU(A dropout(X) W0 + b0), logits = A dropout(H) W1 + b1, cross-entropy on 
 from torch import Generator
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, fit_labels
 from brgcl.baselines.shared.gcn_training import GCNConfig as GCNConfig
+from brgcl.baselines.shared.gcn_training import fit_labels, gcn_method
 from brgcl.baselines.shared.inputs import labelled_nodes
-from brgcl.contract import Fitted, Hook, Labels, Method
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.inputs import prepare
 
 
@@ -22,17 +22,14 @@ def fit(
     return fit_labels(prepare(graph), labels, nodes, given, config, generator, report)
 
 
-METHOD = Method(
+METHOD = gcn_method(
     name="gcn",
     fit=fit,
     Config=GCNConfig,
-    kind="classifier",
     citation="Kipf & Welling, Semi-Supervised Classification with Graph Convolutional Networks, "
     "ICLR 2017",
-    cost="time and memory O(E h + N F h)",
     source="The authors",
     sources={"weight_decay": "The authors, who apply it to the first layer only"},
-    presets=GCN_PRESETS,
     deviations=(
         "The L2 penalty covers both layers.",
         "The authors stop when the validation loss has risen; here the epoch with the best "
