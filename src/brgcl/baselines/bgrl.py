@@ -86,32 +86,21 @@ def fit(
 ) -> Fitted:
     """Train the online network; `labels` are not read."""
     prepared = prepare(graph)
-    x = prepared.x
-    check_width(*x.shape, config.hidden, config.dim, config.predictor_hidden, config.dim)
-    online, target = (
-        Network(x.shape[1], config.hidden, config.dim, generator) for _ in range(2)
-    )  # the target starts from weights of its own
+    x, hidden, D, units = prepared.x, config.hidden, config.dim, config.predictor_hidden
+    check_width(*x.shape, hidden, D, units, D)
+    # the target starts from weights of its own
+    online, target = (Network(x.shape[1], hidden, D, generator) for _ in range(2))
     target.requires_grad_(False)
     with seeded(generator):
-        predictor = nn.Sequential(
-            nn.Linear(config.dim, config.predictor_hidden),
-            nn.PReLU(),
-            nn.Linear(config.predictor_hidden, config.dim),
-        )
-    optimizer = torch.optim.AdamW(
-        [*online.parameters(), *predictor.parameters()],
-        lr=config.lr,
-        weight_decay=config.weight_decay,
-    )
-    settings = (
-        ViewSettings("edges", config.drop1, config.mask1),
-        ViewSettings("edges", config.drop2, config.mask2),
-    )
+        predictor = nn.Sequential(nn.Linear(D, units), nn.PReLU(), nn.Linear(units, D))
+    weights = [*online.parameters(), *predictor.parameters()]
+    optimizer = torch.optim.AdamW(weights, lr=config.lr, weight_decay=config.weight_decay)
+    first = ViewSettings("edges", config.drop1, config.mask1)
+    second = ViewSettings("edges", config.drop2, config.mask2)
     for epoch in range(config.epochs):
-        optimizer.param_groups[0]["lr"] = config.lr * cosine_decay(
-            epoch, config.warmup_epochs, config.epochs
-        )
-        views = two_views(prepared, settings, generator)
+        rate = config.lr * cosine_decay(epoch, config.warmup_epochs, config.epochs)
+        optimizer.param_groups[0]["lr"] = rate
+        views = two_views(prepared, (first, second), generator)
         with torch.no_grad():
             targets = [target(x, view.adjacency, view.columns) for view in views]
         optimizer.zero_grad(set_to_none=True)

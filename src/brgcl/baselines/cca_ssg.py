@@ -49,19 +49,13 @@ def fit(
 ) -> Fitted:
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
-    perceptron = config.encoder == "mlp"
-    num_layers = 2 if perceptron else config.num_layers
-    check_width(*prepared.x.shape, *[config.hidden] * (num_layers - 1), config.dim)
-    network = Encoder(
-        prepared.x.shape[1],
-        hidden=config.hidden,
-        dim=config.dim,
-        num_layers=num_layers,
-        generator=generator,
-    )
+    perceptron, hidden, D = config.encoder == "mlp", config.hidden, config.dim
+    layers, (N, F_in) = 2 if perceptron else config.num_layers, prepared.x.shape
+    check_width(N, F_in, *[hidden] * (layers - 1), D)
+    network = Encoder(F_in, hidden=hidden, dim=D, num_layers=layers, generator=generator)
     # standardised columns hide the last bias; Adam would add up rounding errors in it
     network.biases[-1].requires_grad_(False)
-    norm = nn.BatchNorm1d(config.hidden) if perceptron else None
+    norm = nn.BatchNorm1d(hidden) if perceptron else None
     parameters = [*network.parameters(), *(norm.parameters() if norm is not None else ())]
     optimizer = torch.optim.Adam(parameters, lr=config.lr)
     settings = ViewSettings("edges", 0.0 if perceptron else config.drop, config.mask)
@@ -80,12 +74,8 @@ def fit(
 def encode(network: Encoder, norm: nn.BatchNorm1d | None, graph: Graph, view: View) -> Tensor:
     """Codes of all nodes in a view, `(N, D)`.
 
-    Args:
-        network: Weights of the layers.
-        norm: None for graph convolutions. With it, a perceptron of two layers that sees no edges,
-            normalised over all nodes before its ReLU.
-        graph: The graph.
-        view: What is left of it.
+    With `norm`, the network is a perceptron of two layers that sees no edges, normalised over all
+    nodes before its ReLU.
     """
     if norm is None:
         return network(graph.x, view.adjacency, view.columns)  # type: ignore[no-any-return]

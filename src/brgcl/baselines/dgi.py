@@ -21,14 +21,8 @@ def fit(
 ) -> Fitted:
     """Train until the loss stops falling; `labels` are not read."""
     prepared = prepare(graph)
-    codes = train_infomax(
-        prepared.x,
-        [prepared.adjacency.normalized],
-        config,
-        generator,
-        report,
-    )
-    return Fitted(codes)
+    operators = [prepared.adjacency.normalized]
+    return Fitted(train_infomax(prepared.x, operators, config, generator, report))
 
 
 METHOD = Method(

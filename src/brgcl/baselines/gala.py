@@ -78,13 +78,7 @@ def sharpening(adjacency: Adjacency) -> Matrix:
 
 
 def attribute_loss(p: Tensor, weight: Tensor, x: Matrix) -> Tensor:
-    """Squared error |X - P W|² / (2 N), without P W.
-
-    Args:
-        p: Last hidden layer after sharpening, `(N, h)`.
-        weight: Last weights, `(h, F)`.
-        x: Attributes, `(N, F)`, dense or sparse; constant.
-    """
+    """Squared error |X - P W|² / (2 N), without P W, for P `(N, h)`, W `(h, F)`, X `(N, F)`."""
     error: Tensor = _SquaredError.apply(p, weight, x)  # type: ignore[no-untyped-call]
     return error / (2 * p.shape[0])
 
@@ -112,13 +106,7 @@ class _SquaredError(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Attributes that were taken away, and as many zeros.
-
-    Attributes:
-        row: Nodes, `(n,)`.
-        col: Columns, `(n,)`.
-        value: What stood there, `(n,)`.
-    """
+    """Attributes taken away, and as many zeros: their nodes, columns and values, `(n,)` each."""
 
     row: Tensor
     col: Tensor
@@ -132,12 +120,9 @@ class HeldOut:
 
 
 def hold_out(x: Matrix, share: float, generator: Generator) -> tuple[Matrix, HeldOut | None]:
-    """Take a share of the non-zero attributes away; returns the rest and what was taken, if any.
+    """Take a share of the non-zero attributes away, `MOST_HELD_OUT` of them at most.
 
-    Args:
-        x: Attributes, `(N, F)`, dense or sparse; not changed.
-        share: Share of the non-zeros; at most `MOST_HELD_OUT` are taken.
-        generator: Draws them, and places of zeros.
+    Returns the rest, in the layout of `x`, and what was taken, if any.
     """
     if share == 0:
         return x, None

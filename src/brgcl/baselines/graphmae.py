@@ -61,18 +61,14 @@ def fit(
     graph: Data, labels: Labels, config: GraphMAEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the autoencoder and return the codes of its encoder; `labels` are not read."""
-    check_memory(
-        "graphmae",
-        4.0 * 16 * graph.num_nodes * config.dim,
-        f"set dim below {config.dim}, e.g. 128",
-    )
+    advice = f"set dim below {config.dim}, e.g. 128"
+    check_memory("graphmae", 4.0 * 16 * graph.num_nodes * config.dim, advice)
     prepared = prepare(graph)
     x, links = prepared.x, Links(prepared.adjacency)
     with seeded(generator):
         model = Autoencoder(x.shape[1], config)
-        optimizer = torch.optim.Adam(
-            model.parameters(), lr=config.lr, weight_decay=config.weight_decay
-        )
+        weights = model.parameters()
+        optimizer = torch.optim.Adam(weights, lr=config.lr, weight_decay=config.weight_decay)
         for epoch in range(config.epochs):
             rate = config.lr * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
             optimizer.param_groups[0]["lr"] = rate
@@ -203,16 +199,10 @@ METHOD = Method(
             "heads": 2,
             "replace": 0.1,
             "exponent": 1.0,
-            "weight_decay": 2e-05,
+            "weight_decay": 2e-5,
             "epochs": 300,
         },
-        "pubmed": {
-            "dim": 1024,
-            "mask": 0.75,
-            "replace": 0.0,
-            "weight_decay": 1e-05,
-            "epochs": 1000,
-        },
+        "pubmed": {"dim": 1024, "mask": 0.75, "replace": 0.0, "weight_decay": 1e-5, "epochs": 1000},
     },
     deviations=(
         "Rebuilt attributes are never stored: their products with the attributes and their lengths "

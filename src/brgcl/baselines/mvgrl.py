@@ -52,14 +52,8 @@ def fit(
     prepared = prepare(graph)
     adjacency = prepared.adjacency.normalized
     diffusion = Diffusion(adjacency, config.alpha, config.steps)
-    codes = train_infomax(
-        prepared.x,
-        [adjacency, cut(diffusion, config.cutoff) if config.cutoff else diffusion],
-        config,
-        generator,
-        report,
-    )
-    return Fitted(codes)
+    operators = [adjacency, cut(diffusion, config.cutoff) if config.cutoff else diffusion]
+    return Fitted(train_infomax(prepared.x, operators, config, generator, report))
 
 
 def cut(diffusion: Diffusion, cutoff: float) -> Matrix:

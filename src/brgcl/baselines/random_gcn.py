@@ -33,13 +33,7 @@ def fit(
     N, F = graph.x.shape
     check_memory("random-gcn", 3 * 4.0 * N * config.hidden, "make it narrower (hidden)")
     prepared = prepare(graph)
-    encoder = Encoder(
-        F,
-        hidden=config.hidden,
-        dim=config.dim,
-        num_layers=config.num_layers,
-        generator=generator,
-    )
+    encoder = Encoder(F, generator=generator, **config.to_dict())
     with torch.no_grad():
         z = encoder(prepared.x, prepared.adjacency.normalized)
     if report is not None:
