@@ -5,8 +5,18 @@ import stat
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
-from brgcl.atomic_files import claim_folder, replacing, write_json, write_parquet, write_text
+from brgcl.atomic_files import (
+    claim_folder,
+    read_tensors,
+    refusing_damage,
+    replacing,
+    write_json,
+    write_parquet,
+    write_tensors,
+    write_text,
+)
 from brgcl.errors import InputError
 
 
@@ -77,6 +87,36 @@ def test_parquet_comes_back(tmp_path):
     assert again["node_id"].tolist() == ["007", "8"]
     assert again["z0"].dtype == np.float32
     assert again["label"].isna().tolist() == [True, False]
+
+
+def test_tensors_and_what_is_said_about_them_come_back(tmp_path):
+    tensors = {"a": torch.eye(2, requires_grad=True), "b": torch.arange(6).reshape(2, 3).T}
+    write_tensors(tmp_path / "new" / "t", tensors, {"name": "x", "rows": [1, None]})
+    again, about = read_tensors(tmp_path / "new" / "t")
+    assert about == {"name": "x", "rows": [1, None]}
+    assert {name: t.tolist() for name, t in again.items()} == {
+        name: t.tolist() for name, t in tensors.items()
+    }
+
+
+@pytest.mark.parametrize("content", [b"", b"text", None])
+def test_a_damaged_file_is_named_with_a_remedy(tmp_path, content):
+    if content is not None:
+        (tmp_path / "t").write_bytes(content)
+    with (
+        pytest.raises(InputError, match=r"t' is damaged \(.+\); do it again"),
+        refusing_damage(tmp_path / "t", "do it again"),
+    ):
+        read_tensors(tmp_path / "t")
+
+
+def test_a_folder_is_not_overwritten_by_a_file(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match="is a folder, not a file"):
+        write_text(tmp_path, "x")
+    with pytest.raises(InputError, match="is a file, not a folder"):
+        write_text(tmp_path / "file" / "b.txt", "x")
+    assert names(tmp_path) == ["file"]
 
 
 def test_an_empty_or_absent_folder_may_be_claimed_and_is_not_made(tmp_path):

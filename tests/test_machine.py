@@ -3,10 +3,16 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
+import torch
 
+from brgcl import InputError, machine, make_graph
 from brgcl.machine import keep_freed_memory
+from brgcl.methods import METHODS, ObservedLabels
+
+GRAPH = make_graph(60, num_classes=3, num_features=20)
 
 PROGRAM = """
 import resource, sys
@@ -52,6 +58,7 @@ def test_waiting_threads_sleep_unless_the_user_says_otherwise(given, expected):
         environment["OMP_WAIT_POLICY"] = given
     program = """
 import sys
+from importlib.metadata import version
 sys.modules["torch"] = None  # importing it would raise: the policy must be set before
 try:
     import brgcl
@@ -64,3 +71,39 @@ print(os.environ["OMP_WAIT_POLICY"])
         [sys.executable, "-c", program], text=True, capture_output=True, check=True, env=environment
     )
     assert done.stdout.strip() == expected
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [
+        ("brgcl", {"hidden": 100_000_000}),
+        ("gcn", {"hidden": 10**9}),
+        ("gae", {"hidden": 10**9}),
+        ("dgi", {"dim": 10**7}),
+        ("grace", {"dim": 10**7}),
+        ("bgrl", {"hidden": 10**9}),
+        ("arga", {"hidden": 10**9}),
+        ("cca-ssg", {"hidden": 10**9}),
+    ],
+)
+def test_widths_beyond_the_memory_are_refused_before_training(method, settings, monkeypatch):
+    """Defect 50: hidden=100000000 ended a process at 23 GB."""
+    monkeypatch.setattr(machine, "memory", lambda: 8 * 10**9)
+    config = METHODS[method].config(**settings)
+    labels = ObservedLabels(GRAPH.y, None, 3)
+    with pytest.raises(InputError, match=r"units need about .* GB on this graph, and this machine"):
+        METHODS[method].fit(GRAPH, labels, config, torch.Generator())
+
+
+def test_usual_widths_fit():
+    machine.check_width(2708, 1433, 512, 256)
+
+
+def test_source_outside_git_is_named_by_its_version(monkeypatch):
+    def no_git(*arguments):
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(machine, "_git", no_git)
+    machine.source_commit.cache_clear()
+    assert machine.source_commit() == version("brgcl")
+    machine.source_commit.cache_clear()

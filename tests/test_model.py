@@ -3,15 +3,20 @@ import inspect
 import json
 import pickle
 from pathlib import Path
+from typing import get_type_hints
 
+import numpy as np
 import pytest
 import safetensors.torch
 import torch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
 import brgcl
 from brgcl import BRGCL, BRGCLConfig
+from brgcl.atomic_files import read_tensors, write_tensors
 from brgcl.errors import InputError, NotFitted
 from brgcl.method.train import Epoch
 
@@ -116,6 +121,24 @@ def test_without_patience_all_epochs_are_run(data):
 def test_fitting_again_starts_afresh(data, model):
     again = BRGCL(**QUICK).fit(small_graph(seed=5)).fit(data)
     assert torch.equal(again.representations_, model.representations_)
+
+
+@pytest.mark.parametrize(("epochs", "epoch"), [(3, "epoch 2"), (1, "the last epoch")])
+def test_a_training_that_diverges_is_an_error_and_leaves_nothing(data, epochs, epoch):
+    """Defect 16: representations that are not numbers are not handed out."""
+    model = BRGCL(**(QUICK | {"lr": 1e30, "epochs": epochs}))
+    with pytest.raises(InputError, match=rf"diverged in {epoch}: .*; lower lr, now 1e\+30"):
+        model.fit(data)
+    assert not any(name.endswith("_") for name in vars(model))
+
+
+def test_a_model_that_diverges_keeps_what_it_had_learned(data):
+    model = BRGCL(**QUICK).fit(data)
+    before = model.representations_
+    with pytest.raises(InputError, match="diverged"):
+        model.set_params(lr=1e30).fit(data)
+    assert model.representations_ is before
+    assert model.config_.lr == 1e-3
 
 
 # Labels are not read
@@ -296,11 +319,9 @@ def saved(model, tmp_path) -> Path:
 def rewrite(folder: Path, change) -> None:
     """Write the stored model again after `change(settings, tensors)`."""
     file = folder / "model.safetensors"
-    with safetensors.safe_open(file, "pt") as stored:
-        settings = json.loads(stored.metadata()["brgcl"])
-        tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
+    tensors, settings = read_tensors(file)
     change(settings, tensors)
-    safetensors.torch.save_file(tensors, file, {"brgcl": json.dumps(settings)})
+    write_tensors(file, tensors, settings)
 
 
 def test_a_loaded_model_transforms_bit_for_bit(model, saved, data):
@@ -345,10 +366,37 @@ def test_the_folder_holds_safetensors_and_json_and_no_pickle(model, data, tmp_pa
     assert BRGCLConfig(**stored) == BRGCLConfig(**QUICK)
 
 
+@pytest.mark.parametrize("path", ["file", "file/folder"])
+def test_a_file_in_the_way_of_a_saved_model_is_named(model, tmp_path, path):
+    """Defect 29: `save(file)` is an input error, and the file stays."""
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match=r"file.*' is a file, not a folder; give another path"):
+        model.save(tmp_path / path)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_model_saved_with_a_setting_that_is_gone_is_loaded(saved, model, data):
+    """Defect 31b: `products` is gone, since not every processor that offers it allows it."""
+    rewrite(saved, lambda settings, tensors: settings["config"].update(products="bfloat16"))
+    assert torch.equal(BRGCL.load(saved).transform(data), model.representations_)
+    with pytest.raises(TypeError, match="products"):
+        BRGCL(products="bfloat16")
+
+
 def test_saving_again_replaces_the_model(saved, data):
     other = BRGCL(**(QUICK | {"dim": 4})).fit(data)
     other.save(saved)
     assert torch.equal(BRGCL.load(saved).transform(data), other.representations_)
+
+
+def test_a_model_trained_on_a_gpu_is_loaded_where_there_is_none(saved, model, data, monkeypatch):
+    rewrite(saved, lambda settings, tensors: settings["config"].update(device="cuda"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(InputError, match="device must be 'cpu' on this machine, got 'cuda'"):
+        BRGCL.load(saved)
+    loaded = BRGCL.load(saved, device="cpu")
+    assert torch.equal(loaded.transform(data), model.representations_)
+    assert loaded.device == "cpu"
 
 
 def test_load_says_that_there_is_no_model(tmp_path):
@@ -408,7 +456,7 @@ def test_load_refuses_unknown_and_wrong_settings(saved):
     with pytest.raises(InputError, match=r"unknown setting 'taus'; did you mean 'tau'\?"):
         BRGCL.load(saved)
     rewrite(saved, lambda settings, tensors: settings.update(config={"tau": -1}))
-    with pytest.raises(InputError, match="tau must be above 0"):
+    with pytest.raises(InputError, match="tau must be a number above 0"):
         BRGCL.load(saved)
 
 
@@ -427,47 +475,87 @@ def test_a_sample_of_negatives_is_announced(caplog):
     assert "contrasting" not in caplog.text
 
 
-@pytest.mark.parametrize(("products", "expected"), [("float32", "highest"), ("bfloat16", "medium")])
-def test_dense_products_are_rounded_while_training_only_and_only_if_asked(products, expected):
-    seen = []
-    BRGCL(epochs=1, hidden=8, dim=4, products=products).fit(
-        brgcl.make_graph(60, num_features=20),
-        callback=lambda _: seen.append(torch.get_float32_matmul_precision()),
-    )
-    assert seen == [expected]
-    assert torch.get_float32_matmul_precision() == "highest"
+def test_a_warm_up_longer_than_the_training_is_told(caplog):
+    """Defect 45: warmup_epochs above epochs was accepted without a word."""
+    data, settings = brgcl.make_graph(60, num_features=20), {"epochs": 2, "hidden": 8, "dim": 4}
+    BRGCL(**settings).fit(data)
+    assert "prototypes never join: training has 2 epochs and the warm-up 50" in caplog.text
+    caplog.clear()
+    BRGCL(**settings, warmup_epochs=1).fit(data)
+    BRGCL(**settings, proto_weight=0).fit(data)
+    assert caplog.text == ""
 
 
 # scikit-learn's conventions
 
 
-def test_the_constructor_takes_the_settings_by_keyword():
-    names = [field.name for field in dataclasses.fields(BRGCLConfig)]
-    assert list(inspect.signature(BRGCL).parameters) == names
+def test_the_constructor_spells_out_the_settings_with_their_types_and_defaults():
+    fields = {field.name: field.default for field in dataclasses.fields(BRGCLConfig)}
+    parameters = list(inspect.signature(BRGCL).parameters.values())
+    assert {each.name: each.default for each in parameters} == fields
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in parameters)
+    given = get_type_hints(BRGCL.__init__)
+    assert {name: given[name] for name in fields} == get_type_hints(BRGCLConfig)
+    assert list(BRGCL().get_params().items()) == list(fields.items())
     assert BRGCL(xi=0.2, epochs=7).config == BRGCLConfig(xi=0.2, epochs=7)
     assert BRGCL.from_config(BRGCLConfig(xi=0.2)).config == BRGCLConfig(xi=0.2)
 
 
-def test_an_unknown_argument_suggests_the_nearest():
-    with pytest.raises(InputError, match=r"unknown setting 'epoch'; did you mean 'epochs'\?"):
+def test_wrong_arguments_are_refused_at_once():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'epoch'"):
         BRGCL(epoch=3)
-    with pytest.raises(InputError, match="lr must be above 0, got 0"):
+    with pytest.raises(InputError, match="lr must be a number above 0, got 0"):
         BRGCL(lr=0)
+
+
+@pytest.mark.parametrize("seed", [2**31, 2**32 - 1])
+def test_any_seed_of_32_bits_serves_training_and_clusters(data, seed):
+    """Defect 18: what scikit-learn does not take is not accepted either."""
+    model = BRGCL(seed=seed, **QUICK).fit(data)
+    assert model.cluster(3).shape == (120,)
+    with pytest.raises(InputError, match="seed"):
+        BRGCL(seed=2**32)
 
 
 def test_params_can_be_read_and_set():
     model = BRGCL(tau=0.7)
     assert model.get_params()["tau"] == 0.7
     assert model.set_params(xi=0.1) is model
-    assert (model.config.tau, model.config.xi) == (0.7, 0.1)
+    assert (model.config.tau, model.config.xi) == (model.tau, model.xi) == (0.7, 0.1)
     with pytest.raises(InputError, match="unknown setting 'tua'"):
         model.set_params(tua=1)
+
+
+def test_settings_are_attributes():
+    """Defect 59: `model.hidden` can be read and set, and a wrong value is noticed by `fit`."""
+    model = BRGCL(hidden=np.int64(64))
+    assert (model.hidden, model.config.hidden) == (64, 64)
+    model.hidden = 32
+    assert model.config.hidden == 32
+    model.hidden = 0
+    with pytest.raises(InputError, match="hidden must be"):
+        model.fit(small_graph())
+
+
+def test_settings_stay_as_they_were_when_one_of_them_is_refused():
+    model = BRGCL(tau=0.7)
+    with pytest.raises(InputError, match="xi must be"):
+        model.set_params(tau=0.5, xi=-1)
+    assert model.tau == 0.7
 
 
 def test_clone_copies_the_settings_and_not_what_was_learned(model):
     copy = clone(model)
     assert copy.config == model.config
     assert not hasattr(copy, "encoder_")
+    assert clone(BRGCL(tau=np.float32(0.5))).tau == 0.5
+
+
+def test_check_is_fitted(model):
+    """Defect 59: scikit-learn's own check knows a fitted model from another."""
+    check_is_fitted(model)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(BRGCL())
 
 
 def test_repr_shows_what_differs_from_the_default():

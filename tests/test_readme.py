@@ -9,7 +9,7 @@ import pytest
 import torch
 import typer
 
-from brgcl.cli.main import app
+from brgcl.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -68,7 +68,7 @@ def test_demo_figures_are_those_of_its_record():  # brgcl demo --json > results/
         assert f"| {title} | {accuracy:.3f} ± {spread:.3f} |" in README
     assert f"s.d. of {demo['n']} |" in README
     found, right = demo["recall_mean"], demo["precision_mean"]
-    assert f"it finds {found:.0%}, and {right:.0%} of".replace("%", " %") in README
+    assert f"It finds {found:.0%} of the wrong labels; {right:.0%} of".replace("%", " %") in README
 
 
 @pytest.mark.slow

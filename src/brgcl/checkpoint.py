@@ -1,27 +1,27 @@
-"""A training on disk: what it takes to go on after the process was stopped.
+"""A training on disk: what it takes to resume after the process was stopped.
 
 The file is safetensors and JSON, whole or not there. It belongs to one graph and one set of
 settings; for others it is refused, so that nothing is mixed and nothing is lost.
 """
 
 import dataclasses
-import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 
-from brgcl.atomic_files import replacing
+from brgcl.atomic_files import make_parent, read_tensors, refusing_damage, write_tensors
 from brgcl.errors import InputError
-from brgcl.method.train import Epoch, Training
+from brgcl.method.train import Epoch, TrainingState
+
+log = logging.getLogger("brgcl")
 
 SECONDS = 5.0  # between two writes: long epochs are all kept, short ones not each
 
 
-def save_training(path: Path, training: Training, name: str) -> None:
+def save_training(path: Path, training: TrainingState, name: str) -> None:
     """Write where a training stands.
 
     Args:
@@ -35,50 +35,36 @@ def save_training(path: Path, training: Training, name: str) -> None:
     tensors["generator"] = training.generator.get_state()
     if training.centers is not None:
         tensors["centers"] = training.centers
-    told = {"name": name, "history": [dataclasses.asdict(epoch) for epoch in training.history]}
-    tensors = {key: value.detach().cpu().contiguous() for key, value in tensors.items()}
-    with replacing(path) as temporary:
-        save_file(tensors, temporary, {"brgcl": json.dumps(told)})
+    history = [dataclasses.asdict(epoch) for epoch in training.history]
+    write_tensors(path, tensors, {"name": name, "history": history})
 
 
-def load_training(path: Path, training: Training, name: str) -> None:
+def load_training(path: Path, training: TrainingState, name: str) -> None:
     """Put what a file holds into a training that has just begun; no file changes nothing.
 
     Raises:
-        InputError: The file is damaged, or is the training of something else.
+        InputError: The path cannot be a file, or the file is damaged or of another training.
     """
+    make_parent(path)
     if not path.exists():
         return
-    try:
-        with safe_open(path, framework="pt") as stored:
-            told = json.loads(stored.metadata()["brgcl"])
-            tensors = {key: stored.get_tensor(key) for key in stored.keys()}  # noqa: SIM118
-        if told["name"] != name:
+    with refusing_damage(path, "remove it to begin anew"):
+        tensors, about = read_tensors(path)
+        if about["name"] != name:
             raise InputError(
                 f"'{path}' is the training of another graph or of other settings; "
                 "give another file, or remove it to begin anew"
             )
         _restore(training, tensors)
-        training.history[:] = [Epoch(**epoch) for epoch in told["history"]]
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        if isinstance(error, InputError):
-            raise
-        text = " ".join(str(error).split())
-        raise InputError(f"'{path}' is damaged ({text}); remove it to begin anew") from error
+        training.history[:] = [Epoch(**epoch) for epoch in about["history"]]
 
 
-def _restore(training: Training, tensors: dict[str, torch.Tensor]) -> None:
-    encoder = {
-        key.removeprefix("encoder."): value
-        for key, value in tensors.items()
-        if key.startswith("encoder.")
-    }
-    training.encoder.load_state_dict(encoder)
+def _restore(training: TrainingState, tensors: dict[str, torch.Tensor]) -> None:
+    training.encoder.load_state_dict(named(tensors, "encoder."))
     adam: dict[int, dict[str, torch.Tensor]] = {}
-    for key, value in tensors.items():
-        if key.startswith("adam."):
-            _, number, part = key.split(".")
-            adam.setdefault(int(number), {})[part] = value
+    for key, value in named(tensors, "adam.").items():
+        number, part = key.split(".")
+        adam.setdefault(int(number), {})[part] = value
     state = training.optimizer.state_dict()
     training.optimizer.load_state_dict(state | {"state": adam})
     training.generator.set_state(tensors["generator"])
@@ -87,14 +73,29 @@ def _restore(training: Training, tensors: dict[str, torch.Tensor]) -> None:
     training.centers = None if centers is None else centers.to(device)
 
 
-def saving(path: Path, training: Training, name: str) -> Callable[[Epoch], None]:
-    """Make a function that, called after each epoch, writes the file every few seconds."""
-    last = monotonic()
+def named(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    """Return the tensors whose names begin with a prefix, under the rest of their names."""
+    return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
+
+
+def saving(path: Path, training: TrainingState, name: str) -> Callable[[Epoch], None]:
+    """Make a function that, called after each epoch, writes the file every few seconds.
+
+    A file that cannot be written, on a full disk for example, is warned of once; the last one that
+    could is still there.
+    """
+    last, warned = monotonic(), False
 
     def after_epoch(epoch: Epoch) -> None:
-        nonlocal last
-        if monotonic() - last >= SECONDS:
+        nonlocal last, warned
+        if monotonic() - last < SECONDS:
+            return
+        try:
             save_training(path, training, name)
-            last = monotonic()
+        except OSError as error:
+            if not warned:
+                log.warning("cannot write checkpoint '%s' (%s); training continues", path, error)
+            warned = True
+        last = monotonic()
 
     return after_epoch

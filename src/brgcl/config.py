@@ -1,16 +1,170 @@
-"""Settings of the method: one frozen dataclass, checked when it is made."""
+"""Settings: frozen dataclasses whose types say which values a setting may take."""
 
 import dataclasses
 import math
+import operator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from annotated_types import Ge, GroupedMetadata, Gt, Interval, Le, Lt
 
 from brgcl.errors import InputError, unknown_name
+
+T = TypeVar("T")
+
+Count = Annotated[int, Ge(1)]
+Whole = Annotated[int, Ge(0)]
+Positive = Annotated[float, Gt(0)]
+Weight = Annotated[float, Ge(0)]
+Share = Annotated[float, Interval(ge=0, lt=1)]
+Probability = Annotated[float, Interval(ge=0, le=1)]
+Fraction = Annotated[float, Interval(gt=0, le=1)]
+Seed = Annotated[int, Interval(ge=0, le=2**32 - 1)]  # the range of NumPy and scikit-learn
 
 Scaling = Literal["l1", "standardize", "none"]
 Activation = Literal["relu", "prelu", "elu"]
 ViewKind = Literal["edges", "nodes", "subgraph", "diffusion"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Base of every method's settings: each value is checked against the type of its field.
+
+    Example:
+        >>> BRGCLConfig(epochs=0)
+        Traceback (most recent call last):
+        brgcl.errors.InputError: epochs must be an integer of at least 1, got 0
+    """
+
+    def __post_init__(self) -> None:
+        """Check every field; numpy numbers become plain ones."""
+        for name, hint in _hints(type(self)).items():  # type: ignore[arg-type]  # a class is hashable
+            object.__setattr__(self, name, check_value(name, hint, getattr(self, name)))
+
+    @classmethod
+    def check_names(cls, names: Iterable[str]) -> None:
+        """Raise an error for the first name that is not a setting."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in names:
+            if name not in known:
+                raise unknown_name("setting", name, known)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all settings as plain values."""
+        return dataclasses.asdict(self)
+
+
+def setting(default: T, meaning: str) -> T:
+    """Declare a field of a `Settings` class by its default and its meaning.
+
+    Example:
+        >>> dataclasses.fields(BRGCLConfig)[0].metadata["meaning"]
+        'Seed of everything random: weights, views, negatives.'
+    """
+    declared: Any = dataclasses.field(default=default, metadata={"meaning": meaning})
+    return cast(T, declared)
+
+
+def check_value(name: str, hint: Any, value: Any) -> Any:
+    """Return a value, numpy numbers as plain ones, if its type and range are those of the hint.
+
+    Raises:
+        InputError: They are not; the message has the name, the rule and the value.
+
+    Example:
+        >>> check_value("seed", Seed, 2**32)
+        Traceback (most recent call last):
+        brgcl.errors.InputError: seed must be an integer in [0, 4294967295], got 4294967296
+    """
+    if getattr(value, "ndim", None) == 0:
+        value = value.item()
+    allowed = list(_alternatives(hint))
+    if not any(_admits(kind, bounds, value) for kind, bounds in allowed):
+        rule = ", or ".join(_describe(kind, bounds) for kind, bounds in allowed)
+        raise InputError(f"{name} must be {rule}, got {value!r}")
+    return value
+
+
+def check_seed(seed: Any) -> int:
+    """Return a seed that torch, NumPy and scikit-learn all take, or raise an error."""
+    return int(check_value("seed", Seed, seed))
+
+
+def require(config: Any, name: str, holds: bool, rule: str) -> None:
+    """Raise an error that names the field, the rule and its value, unless the rule holds."""
+    if not holds:
+        raise InputError(f"{name} must be {rule}, got {getattr(config, name)!r}")
+
+
+@cache
+def _hints(cls: Any) -> dict[str, Any]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _alternatives(hint: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """Yield the types that a union is made of, each with its bounds."""
+    if get_origin(hint) in (Union, UnionType):
+        for part in get_args(hint):
+            yield from _alternatives(part)
+    elif get_origin(hint) is Annotated:
+        kind, *given = get_args(hint)
+        groups = [each if isinstance(each, GroupedMetadata) else [each] for each in given]
+        yield kind, [bound for group in groups for bound in group]
+    else:
+        yield hint, []
+
+
+def _admits(kind: Any, bounds: list[Any], value: Any) -> bool:
+    if get_origin(kind) is Literal:
+        return any(type(value) is type(word) and value == word for word in get_args(kind))
+    if isinstance(value, bool) and kind is not bool:
+        return False
+    if isinstance(value, float) and not math.isfinite(value):
+        return False
+    fits = isinstance(value, int | float if kind is float else kind)
+    return fits and all(_within(bound, value) for bound in bounds)
+
+
+def _within(bound: Any, value: Any) -> bool:
+    limits = {Ge: "ge", Gt: "gt", Le: "le", Lt: "lt"}
+    name = limits[type(bound)]
+    return bool(getattr(operator, name)(value, getattr(bound, name)))
+
+
+def _describe(kind: Any, bounds: list[Any]) -> str:
+    """Say what is allowed, as in "a number in [0, 1)"."""
+    if get_origin(kind) is Literal:
+        words = ", ".join(map(repr, get_args(kind)))
+        return words if len(get_args(kind)) == 1 else f"one of {words}"
+    kinds = {float: "a number", int: "an integer", str: "a string", bool: "true or false"}
+    name = kinds.get(kind, "none")
+    match bounds:
+        case []:
+            return name
+        case [Ge(ge=low)]:
+            return f"{name} of at least {low}"
+        case [Gt(gt=low)]:
+            return f"{name} above {low}"
+        case [Lt(lt=high)]:
+            return f"{name} below {high}"
+    low, high = bounds
+    left = f"[{low.ge}" if isinstance(low, Ge) else f"({low.gt}"
+    right = f"{high.le}]" if isinstance(high, Le) else f"{high.lt})"
+    return f"{name} in {left}, {right}"
 
 
 @dataclass(frozen=True)
@@ -28,14 +182,14 @@ class ViewSettings:
     mask: float
 
 
-# Settings per data set that differ from the default.
-PRESETS: dict[str, dict[str, Any]] = {
-    "cora": {"xi": 0.1, "gamma0": 0.2},
-    "citeseer": {},
-    "pubmed": {},
-    "coauthor-cs": {"xi": 0.1, "gamma0": 0.5},
-    "ogbn-arxiv": {},
-    "demo": {},
+# The paper as printed, where it differs from the default.
+PAPER_LITERAL: dict[str, Any] = {
+    "node_objective": "abs",
+    "positive_twice": True,
+    "proto_weight": "1/N",
+    "warmup_epochs": 0,
+    "num_negatives": None,
+    "normalize_prototypes": False,
 }
 
 # xi and gamma0 as printed in the paper's table of selected hyper-parameters.
@@ -49,129 +203,89 @@ PAPER_TABLE = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class BRGCLConfig:
+class BRGCLConfig(Settings):
     """Settings of BRGCL; the string under each field says what it means."""
 
-    seed: int = 0
-    """Seed of everything random: weights, views, negatives."""
-    device: str = "cpu"
-    """Torch device on which to train, e.g. cpu or cuda."""
-    attributes: Literal["auto"] | Scaling = "auto"
-    """Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns."""
+    seed: Seed = setting(0, "Seed of everything random: weights, views, negatives.")
+    device: str = setting("cpu", "Torch device on which to train, e.g. cpu or cuda.")
+    attributes: Literal["auto"] | Scaling = setting(
+        "auto",
+        "Scaling of attributes; auto = rows to sum 1 if none is negative, else standardize.",
+    )
 
-    hidden: int = 512
-    """Units of every encoder layer but the last."""
-    dim: int = 256
-    """Dimension of the representations."""
-    num_layers: int = 2
-    """Graph convolutions in the encoder."""
-    activation: Activation = "relu"
-    """Non-linearity between layers."""
+    hidden: Count = setting(512, "Units of every encoder layer but the last.")
+    dim: Count = setting(256, "Dimension of the representations.")
+    num_layers: Count = setting(2, "Graph convolutions in the encoder.")
+    activation: Activation = setting("relu", "Non-linearity between layers.")
 
-    epochs: int = 100
-    """Training epochs, t_max."""
-    warmup_epochs: int = 50
-    """Epochs with the node loss alone, before prototypes join."""
-    lr: float = 1e-3
-    """Learning rate of Adam."""
-    weight_decay: float = 0.0
-    """L2 penalty in Adam."""
-    patience: int | None = None
-    """Stop when the loss has not fallen for so many epochs after the warm-up; none = never."""
+    epochs: Count = setting(100, "Training epochs, t_max.")
+    warmup_epochs: Whole = setting(50, "Epochs with the node loss alone, before prototypes join.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam.")
+    weight_decay: Weight = setting(0.0, "L2 penalty in Adam.")
+    patience: Count | None = setting(
+        None,
+        "Stop when the loss has not fallen for so many epochs after the warm-up; none = never.",
+    )
 
-    view1: ViewKind = "edges"
-    """What view 1 drops: edges, nodes, all but a subgraph, or nothing but by diffusion."""
-    view2: ViewKind = "edges"
-    """What view 2 drops."""
-    drop1: float = 0.2
-    """Share dropped in view 1 (teleport probability for diffusion)."""
-    drop2: float = 0.4
-    """Share dropped in view 2."""
-    mask1: float = 0.3
-    """Share of attribute columns masked in view 1."""
-    mask2: float = 0.4
-    """Share of attribute columns masked in view 2."""
+    view1: ViewKind = setting(
+        "edges", "What view 1 drops: edges, nodes, all but a subgraph, or nothing but by diffusion."
+    )
+    view2: ViewKind = setting("edges", "What view 2 drops.")
+    drop1: Share = setting(0.2, "Share dropped in view 1 (teleport probability for diffusion).")
+    drop2: Share = setting(0.4, "Share dropped in view 2.")
+    mask1: Share = setting(0.3, "Share of attribute columns masked in view 1.")
+    mask2: Share = setting(0.4, "Share of attribute columns masked in view 2.")
 
-    node_objective: Literal["exp", "abs", "decorrelation"] = "exp"
-    """Node contrast: exp = InfoNCE on cosines, abs = as printed in the paper, or decorrelation."""
-    node_weight: float = 1.0
-    """Weight of the node contrast in the loss."""
-    tau: float = 0.4
-    """Temperature of the node contrast (exp only)."""
-    positive_twice: bool = False
-    """Count the positive pair twice in the denominator, as printed in the paper."""
-    decorrelation_weight: float = 1e-3
-    """Weight of the decorrelation of dimensions (decorrelation only)."""
-    num_negatives: int | Literal["auto"] | None = "auto"
-    """Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256."""
-    tile_mb: int = 256
-    """Memory that similarities may take, in megabytes."""
-    products: Literal["float32", "bfloat16"] = "float32"
-    """Precision inside dense products; bfloat16 only where the processor has it, else the same."""
+    node_objective: Literal["exp", "abs", "decorrelation"] = setting(
+        "exp",
+        "Node contrast: exp = InfoNCE on cosines, abs = as printed in the paper, or decorrelation.",
+    )
+    node_weight: Weight = setting(1.0, "Weight of the node contrast in the loss.")
+    tau: Positive = setting(0.4, "Temperature of the node contrast (exp only).")
+    positive_twice: bool = setting(
+        False, "Count the positive pair twice in the denominator, as printed in the paper."
+    )
+    decorrelation_weight: Weight = setting(
+        1e-3, "Weight of the decorrelation of dimensions (decorrelation only)."
+    )
+    num_negatives: Annotated[int, Ge(2)] | Literal["auto"] | None = setting(
+        "auto",
+        "Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256.",
+    )
+    tile_mb: Count = setting(256, "Memory that similarities may take, in megabytes.")
 
-    proto_weight: float | Literal["1/N"] = 0.3
-    """Weight of the contrast to prototypes; 1/N = as the paper's sum and mean weigh them."""
-    proto_tau: float = 0.4
-    """Temperature of the contrast to prototypes."""
-    prototypes: Literal["confident", "all"] = "confident"
-    """Nodes that make up a prototype: the confident ones, or all of the cluster."""
-    normalize_prototypes: bool = True
-    """Give prototypes unit length before the contrast."""
-    clustering: Literal["dp-means", "kmeans"] = "dp-means"
-    """How pseudo labels are found."""
-    xi: float = 0.5
-    """Price of a cluster in DP-means, a squared distance between unit vectors."""
-    num_prototypes: int | None = None
-    """Number of clusters for kmeans; none = as many as DP-means finds first."""
-    max_prototypes: int = 64
-    """Cap on the number of prototypes."""
-    cluster_rounds: int = 5
-    """Rounds of clustering per epoch, each started from the last epoch's centres."""
+    proto_weight: Weight | Literal["1/N"] = setting(
+        0.3, "Weight of the contrast to prototypes; 1/N = as the paper's sum and mean weigh them."
+    )
+    proto_tau: Positive = setting(0.4, "Temperature of the contrast to prototypes.")
+    prototypes: Literal["confident", "all"] = setting(
+        "confident", "Nodes that make up a prototype: the confident ones, or all of the cluster."
+    )
+    normalize_prototypes: bool = setting(True, "Give prototypes unit length before the contrast.")
+    clustering: Literal["dp-means", "kmeans"] = setting("dp-means", "How pseudo labels are found.")
+    xi: Positive = setting(
+        0.5, "Price of a cluster in DP-means, a squared distance between unit vectors."
+    )
+    num_prototypes: Count | None = setting(
+        None, "Number of clusters for kmeans; none = as many as DP-means finds first."
+    )
+    max_prototypes: Count = setting(64, "Cap on the number of prototypes.")
+    cluster_rounds: Count = setting(
+        5, "Rounds of clustering per epoch, each started from the last epoch's centres."
+    )
 
-    alpha: float = 0.1
-    """Teleport probability of the propagation of pseudo labels."""
-    propagation_steps: int = 10
-    """Steps T of the propagation (T - 1 updates)."""
-    gamma0: float = 0.3
-    """Fall of the confidence threshold over training."""
+    alpha: Fraction = setting(0.1, "Teleport probability of the propagation of pseudo labels.")
+    propagation_steps: Count = setting(10, "Steps T of the propagation (T - 1 updates).")
+    gamma0: Share = setting(0.3, "Fall of the confidence threshold over training.")
 
     def __post_init__(self) -> None:
-        """Check every field; the error names the field, the rule and what came."""
-        check_types(self)
-        for name in (
-            "hidden",
-            "dim",
-            "num_layers",
-            "epochs",
-            "max_prototypes",
-            "cluster_rounds",
-            "propagation_steps",
-            "tile_mb",
-        ):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("lr", "tau", "proto_tau", "xi"):
-            require(self, name, getattr(self, name) > 0, "above 0")
-        for name in (
-            "seed",
-            "warmup_epochs",
-            "weight_decay",
-            "node_weight",
-            "decorrelation_weight",
-        ):
-            require(self, name, getattr(self, name) >= 0, "0 or more")
-        if not isinstance(self.proto_weight, str):
-            require(self, "proto_weight", self.proto_weight >= 0, "0 or more, or 1/N")
-        for name in ("drop1", "drop2", "mask1", "mask2", "gamma0"):
-            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        require(self, "alpha", 0 < self.alpha <= 1, "in (0, 1]")
-        for name in ("patience", "num_prototypes"):
-            value = getattr(self, name)
-            require(self, name, value is None or value >= 1, "at least 1, or none")
+        """Check every field, and what they need of each other."""
+        if type(self.device).__module__ == "torch":  # a torch.device; torch is not loaded here
+            object.__setattr__(self, "device", str(self.device))
+        super().__post_init__()
         for view, drop in (("view1", "drop1"), ("view2", "drop2")):
             teleports = getattr(self, view) != "diffusion" or getattr(self, drop) > 0
             require(self, drop, teleports, f"above 0 where {view} is diffusion")
-        if isinstance(self.num_negatives, int):
-            require(self, "num_negatives", self.num_negatives >= 2, "at least 2, auto or none")
         if self.num_prototypes is not None and self.clustering == "dp-means":
             raise InputError(
                 "num_prototypes is found by dp-means, not given; set clustering='kmeans' as well"
@@ -187,95 +301,27 @@ class BRGCLConfig:
 
     def replace(self, **changes: Any) -> "BRGCLConfig":
         """Return a copy with some fields changed; an unknown name is an error."""
-        check_names(changes)
+        self.check_names(changes)
         return dataclasses.replace(self, **changes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all settings as plain values."""
-        return dataclasses.asdict(self)
 
     @classmethod
     def preset(cls, name: str = "default", *, dataset: str | None = None) -> "BRGCLConfig":
         """Return named settings.
 
         Args:
-            name: "default", "paper-literal" (the paper as printed), or the name of a data set.
+            name: "default", "paper-literal" (the paper as printed), or a public data set, whose
+                settings are the default ones.
             dataset: With "paper-literal", whose xi and gamma0 of the paper's table to take.
 
         Example:
             >>> BRGCLConfig.preset("paper-literal", dataset="citeseer").xi
             0.15
         """
-        known = ["default", "paper-literal", *PRESETS]
-        if name not in known:
-            raise unknown_name("preset", name, known)
+        if name not in ("default", "paper-literal", "demo", *PAPER_TABLE):
+            raise unknown_name("preset", name, ["default", "paper-literal"])
         if name == "paper-literal":
             if dataset is not None and dataset not in PAPER_TABLE:
                 raise unknown_name("data set of the paper", dataset, PAPER_TABLE)
             xi, gamma0 = PAPER_TABLE[dataset or "cora"]
-            return cls(
-                node_objective="abs",
-                positive_twice=True,
-                proto_weight="1/N",
-                warmup_epochs=0,
-                num_negatives=None,
-                normalize_prototypes=False,
-                xi=xi,
-                gamma0=gamma0,
-            )
-        return cls(**PRESETS.get(name, {}))
-
-
-def check_names(names: Any) -> None:
-    """Raise an error for the first name that is not a setting."""
-    known = [field.name for field in dataclasses.fields(BRGCLConfig)]
-    for name in names:
-        if name not in known:
-            raise unknown_name("setting", name, known)
-
-
-def check_types(config: Any) -> None:
-    """Check every field of a frozen dataclass against its type; numpy numbers become plain."""
-    hints = _type_hints(type(config))  # type: ignore[arg-type]  # a class is hashable
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if hasattr(value, "item"):  # a numpy number, as from a parameter grid
-            value = value.item()
-            object.__setattr__(config, field.name, value)
-        if not _fits(hints[field.name], value):
-            raise InputError(f"{field.name} must be {_describe(hints[field.name])}, got {value!r}")
-
-
-@cache
-def _type_hints(cls: Any) -> dict[str, Any]:
-    return get_type_hints(cls)
-
-
-def require(config: Any, name: str, holds: bool, rule: str) -> None:
-    """Raise an error that names the field, the rule and what came, unless the rule holds."""
-    if not holds:
-        raise InputError(f"{name} must be {rule}, got {getattr(config, name)!r}")
-
-
-def _fits(hint: Any, value: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if get_args(hint):
-        return any(_fits(part, value) for part in get_args(hint))
-    if hint is float:
-        return (
-            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        )
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
-def _describe(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(map(repr, get_args(hint)))
-    if get_args(hint):
-        return " or ".join(_describe(part) for part in get_args(hint))
-    return {float: "a number", int: "an integer", str: "a string", bool: "true or false"}.get(
-        hint, "none"
-    )
+            return cls(**PAPER_LITERAL, xi=xi, gamma0=gamma0)
+        return cls()

@@ -1,6 +1,6 @@
 """What every method takes and gives back."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.config import Settings
 from brgcl.method.dpmeans import Clustering
 
 Reporter = Callable[[int, int, str], None]  # epochs done, epochs in all, a few words
@@ -66,35 +67,57 @@ class Fit(Protocol):
         """Learn from a checked graph and, if the method is supervised, from labels."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Method:
-    """One entry of `METHODS`.
+    """The facts of a method, stated once at the end of its file.
 
     Attributes:
+        name: What `METHODS` and the command line call it.
         fit: The function.
-        Config: Its settings, a frozen dataclass.
+        Config: Its settings.
         kind: "classifier" (learns from labels, predicts) or "representation" (needs no labels).
         citation: Where it comes from.
-        uses_labels: Whether training reads labels.
-        oracle: What it must be told that users do not know; empty for most.
         cost: How time and memory grow.
-        resumable: Whether `fit` takes a file `checkpoint`, from which a training that was stopped
-            goes on.
+        source: Where the defaults of its settings come from.
+        sources: The same for single settings that have another source.
+        ours: Settings that we chose, and why.
         presets: Settings that differ from those of `Config`, by data set; those under "default"
             hold for every graph.
+        reduced: Further settings, by data set, for tables on graphs where the method is expensive.
+        deviations: What differs from the original, a sentence each.
+        oracle: What it must be told that users do not know; empty for most.
+        resumable: Whether `fit` takes a file `checkpoint`, from which a training that was stopped
+            resumes.
+        version: Raised when its results change, so that old records no longer count.
     """
 
+    name: str
     fit: Fit
-    Config: type
+    Config: type[Settings]
     kind: Literal["classifier", "representation"]
     citation: str
-    uses_labels: bool
-    oracle: str
     cost: str
-    resumable: bool = False
+    source: str
+    sources: Mapping[str, str] = field(default_factory=dict)
+    ours: Mapping[str, str] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    reduced: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    deviations: Sequence[str] = ()
+    oracle: str = ""
+    resumable: bool = False
+    version: int = 1
+
+    @property
+    def uses_labels(self) -> bool:
+        """Whether training reads labels."""
+        return self.kind == "classifier"
 
     def config(self, dataset: str | None = None, **changes: Any) -> Any:
-        """Return the settings for a data set, or for any other graph."""
+        """Return the settings for a data set, or for any other graph.
+
+        Raises:
+            InputError: A change has an unknown name or breaks the rule of its setting.
+        """
+        self.Config.check_names(changes)
         known = self.presets.get("default", {}), self.presets.get(dataset or "", {})
         return self.Config(**{**known[0], **known[1], **changes})

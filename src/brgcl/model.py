@@ -2,52 +2,52 @@
 
 import contextlib
 import dataclasses
-import inspect
-import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import safetensors.torch
 import torch
 import torch.nn.functional as F
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.atomic_files import replacing, write_json
-from brgcl.checkpoint import load_training, saving
-from brgcl.config import BRGCLConfig, check_names
+from brgcl.atomic_files import read_tensors, refusing_damage, write_json, write_tensors
+from brgcl.checkpoint import load_training, named, saving
+from brgcl.config import Activation, BRGCLConfig, Scaling, ViewKind
 from brgcl.data.fingerprint import fingerprint
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
-from brgcl.machine import keep_freed_memory
+from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.confidence import threshold
 from brgcl.method.encoder import Encoder
-from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.graph import Graph
+from brgcl.method.inputs import check_device, prepare
 from brgcl.method.train import (
     Epoch,
+    TrainingState,
     begin_training,
     continue_training,
+    diverged,
     find_prototypes,
     make_encoder,
     num_negatives,
 )
-from brgcl.progress import describe, progress_bar
-from brgcl.tasks.cluster import Clusters, kmeans
 
 log = logging.getLogger("brgcl")
 
 FORMAT = "brgcl-model-1"
+SETTINGS = tuple(field.name for field in dataclasses.fields(BRGCLConfig))
+RETIRED = {"products"}  # settings that older files have and that no longer do anything
 LEARNED = ("representations_", "pseudo_labels_", "prototypes_", "confidence_", "confident_")
 
 
 class BRGCL:
     """Robust node representations, learned without labels (Bayesian Robust GCL).
 
-    Arguments are the fields of `BRGCLConfig`, by keyword. `fit` reads attributes and edges only.
+    Arguments are the fields of `BRGCLConfig`, where each is described, by keyword. `fit` reads
+    attributes and edges only.
 
     Attributes:
         representations_: Unit-length representations of the training graph, `(N, D)`.
@@ -79,9 +79,72 @@ class BRGCL:
     confident_: Tensor
     history_: list[Epoch]
 
-    def __init__(self, **params: Any) -> None:
-        check_names(params)
-        self.config = BRGCLConfig(**params)
+    def __init__(
+        self,
+        *,
+        seed: int = 0,
+        device: str = "cpu",
+        attributes: Literal["auto"] | Scaling = "auto",
+        hidden: int = 512,
+        dim: int = 256,
+        num_layers: int = 2,
+        activation: Activation = "relu",
+        epochs: int = 100,
+        warmup_epochs: int = 50,
+        lr: float = 1e-3,
+        weight_decay: float = 0.0,
+        patience: int | None = None,
+        view1: ViewKind = "edges",
+        view2: ViewKind = "edges",
+        drop1: float = 0.2,
+        drop2: float = 0.4,
+        mask1: float = 0.3,
+        mask2: float = 0.4,
+        node_objective: Literal["exp", "abs", "decorrelation"] = "exp",
+        node_weight: float = 1.0,
+        tau: float = 0.4,
+        positive_twice: bool = False,
+        decorrelation_weight: float = 1e-3,
+        num_negatives: int | Literal["auto"] | None = "auto",
+        tile_mb: int = 256,
+        proto_weight: float | Literal["1/N"] = 0.3,
+        proto_tau: float = 0.4,
+        prototypes: Literal["confident", "all"] = "confident",
+        normalize_prototypes: bool = True,
+        clustering: Literal["dp-means", "kmeans"] = "dp-means",
+        xi: float = 0.5,
+        num_prototypes: int | None = None,
+        max_prototypes: int = 64,
+        cluster_rounds: int = 5,
+        alpha: float = 0.1,
+        propagation_steps: int = 10,
+        gamma0: float = 0.3,
+    ) -> None:
+        self.seed, self.device, self.attributes = seed, device, attributes
+        self.hidden, self.dim, self.num_layers = hidden, dim, num_layers
+        self.activation = activation
+        self.epochs, self.warmup_epochs, self.lr = epochs, warmup_epochs, lr
+        self.weight_decay, self.patience = weight_decay, patience
+        self.view1, self.view2, self.drop1, self.drop2 = view1, view2, drop1, drop2
+        self.mask1, self.mask2 = mask1, mask2
+        self.node_objective, self.node_weight, self.tau = node_objective, node_weight, tau
+        self.positive_twice, self.decorrelation_weight = positive_twice, decorrelation_weight
+        self.num_negatives, self.tile_mb = num_negatives, tile_mb
+        self.proto_weight, self.proto_tau, self.prototypes = proto_weight, proto_tau, prototypes
+        self.normalize_prototypes, self.clustering, self.xi = normalize_prototypes, clustering, xi
+        self.num_prototypes, self.max_prototypes = num_prototypes, max_prototypes
+        self.cluster_rounds = cluster_rounds
+        self.alpha, self.propagation_steps, self.gamma0 = alpha, propagation_steps, gamma0
+        _ = self.config  # checks them
+
+    @property
+    def config(self) -> BRGCLConfig:
+        """The settings as they are now.
+
+        Raises:
+            InputError: One of them breaks its rule.
+        """
+        return BRGCLConfig(**self.get_params())
 
     @classmethod
     def from_config(cls, config: BRGCLConfig) -> "BRGCL":
@@ -105,48 +168,61 @@ class BRGCL:
             progress: Show a progress bar on stderr.
             callback: Called with an `Epoch` after each epoch.
             checkpoint: A file that keeps where training stands, every five seconds or every
-                epoch, whichever is longer. If it is there, training goes on from it and ends as
+                epoch, whichever is longer. If it is there, training resumes from it and ends as
                 if it had never stopped; at the end it is removed.
 
         Returns:
             The fitted estimator itself.
 
         Raises:
-            InputError: The graph is wrong, or the checkpoint is of another graph or of other
-                settings.
+            InputError: The graph is wrong, the checkpoint is of another graph or of other
+                settings, or training diverges.
         """
         keep_freed_memory()
-        config = self.config_ = self.config
+        config = self.config
         data = check_graph(_without_labels(data))
         kind = None if config.attributes == "auto" else config.attributes
-        self.preparation_ = learn_preparation(data.x, kind)
-        graph = self._graph(data)
+        preparation = learn_preparation(data.x, kind)
+        graph = prepare(data, preparation, config.device)
         _tell_negatives(config, graph.x.shape[0])
+        _tell_warmup(config)
+        check_width(*graph.x.shape, *[config.hidden] * (config.num_layers - 1), config.dim)
         training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
+        listeners: list[Callable[[Epoch], None]] = []
         file = None if checkpoint is None else Path(checkpoint)
-        save = None
         if file is not None:
             name = fingerprint(data, None, config.to_dict())
             load_training(file, training, name)
-            save = saving(file, training, name)
-        shown = progress_bar("training") if progress else contextlib.nullcontext()
-        with shown as report:
+            listeners.append(saving(file, training, name))
+        with contextlib.ExitStack() as shown:
+            if progress:
+                from brgcl.progress import progress_bar
+
+                report = shown.enter_context(progress_bar("training"))
+                listeners.append(lambda epoch: report(epoch.epoch, config.epochs, str(epoch)))
+            if callback is not None:
+                listeners.append(callback)
 
             def after_epoch(epoch: Epoch) -> None:
-                if save is not None:
-                    save(epoch)
-                if report is not None:
-                    report(epoch.epoch, config.epochs, describe(epoch))
-                if callback is not None:
-                    callback(epoch)
+                for listener in listeners:
+                    listener(epoch)
 
-            with _products(config.products):
-                continue_training(training, graph, config, after_epoch)
-        self.encoder_, self.history_ = training.encoder, training.history
-        self.encoder_.requires_grad_(False)
-        h = self._encode(graph)
-        gamma = threshold(len(self.history_), config.epochs, config.gamma0)
+            continue_training(training, graph, config, after_epoch)
+        self._learn(training, graph, config)
+        self.preparation_ = preparation
+        if file is not None:
+            file.unlink(missing_ok=True)
+        return self
+
+    def _learn(self, training: TrainingState, graph: Graph, config: BRGCLConfig) -> None:
+        """Set the attributes that a finished training leaves, or none of them."""
+        encoder = training.encoder.requires_grad_(False)
+        h = _encode(encoder, graph)
+        if not bool(h.isfinite().all()):
+            raise diverged("in the last epoch", config)
+        gamma = threshold(len(training.history), config.epochs, config.gamma0)
         found = find_prototypes(h, graph, gamma, config, None, max_rounds=300)
+        self.config_, self.encoder_, self.history_ = config, encoder, training.history
         self.representations_ = h.cpu()
         self.pseudo_labels_ = found.clusters.assignment.cpu()
         self.prototypes_ = found.prototypes.cpu()
@@ -154,9 +230,6 @@ class BRGCL:
         self.num_prototypes_capped_ = found.clusters.capped
         self.confidence_ = found.confidence.cpu()
         self.confident_ = found.confident.cpu()
-        if file is not None:
-            file.unlink(missing_ok=True)
-        return self
 
     def transform(self, data: Data) -> Tensor:
         """Represent the nodes of a graph that has the attributes of the training graph.
@@ -175,7 +248,8 @@ class BRGCL:
                 f"the graph has {data.x.shape[1]} attributes but the model was fitted with "
                 f"{expected}; give the same columns in the same order"
             )
-        return self._encode(self._graph(data)).cpu()
+        graph = prepare(data, self.preparation_, self.config_.device)
+        return _encode(self.encoder_, graph).cpu()
 
     def fit_transform(self, data: Data, y: None = None, **options: Any) -> Tensor:
         """Fit, then return the representations of the same graph, `(N, D)`."""
@@ -190,13 +264,17 @@ class BRGCL:
         self._check_fitted()
         if k is None:
             return self.pseudo_labels_
-        found: Clusters = kmeans(self.representations_, k, seed=self.config.seed)
-        return found.assignment
+        from brgcl.tasks.cluster import kmeans  # loads scikit-learn
+
+        return kmeans(self.representations_, k, seed=self.config.seed).assignment
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model into a folder: weights as safetensors, settings as JSON.
 
         `model.safetensors` alone is enough to load; it is replaced in one step.
+
+        Raises:
+            InputError: A file is in the way.
         """
         self._check_fitted()
         folder = Path(path)
@@ -213,38 +291,35 @@ class BRGCL:
             "num_prototypes_capped": self.num_prototypes_capped_,
             "history": [dataclasses.asdict(epoch) for epoch in self.history_],
         }
-        tensors = {name: t.detach().cpu().contiguous() for name, t in tensors.items()}
-        with replacing(folder / "model.safetensors") as temporary:
-            safetensors.torch.save_file(tensors, temporary, {"brgcl": json.dumps(settings)})
+        write_tensors(folder / "model.safetensors", tensors, settings)
         write_json(folder / "config.json", self.config_.to_dict())
 
     @classmethod
-    def load(cls, path: str | Path) -> "BRGCL":
+    def load(cls, path: str | Path, *, device: str | None = None) -> "BRGCL":
         """Read a model that `save` wrote; nothing in it is executed.
 
+        Args:
+            path: The folder.
+            device: Where to put the model; None for the device on which it was trained.
+
         Raises:
-            InputError: The folder holds no model, or a damaged one.
+            InputError: The folder holds no model, or a damaged one, or there is no such device.
         """
         file = Path(path) / "model.safetensors"
         if not file.is_file():
             raise InputError(f"no model in '{path}': '{file.name}' is not there")
-        try:
-            with safe_open(file, framework="pt") as stored:
-                settings = json.loads((stored.metadata() or {}).get("brgcl", "{}"))
-                tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-        except (SafetensorError, ValueError, OSError) as error:
-            raise InputError(f"'{file}' is damaged ({error}); save the model again") from error
-        if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-            raise InputError(f"'{file}' is not a brgcl model of this version ({FORMAT})")
-        try:
+        with refusing_damage(file, "save the model again"):
+            tensors, settings = read_tensors(file)
+            if not isinstance(settings, dict) or settings.get("format") != FORMAT:
+                raise InputError(f"'{file}' is not a brgcl model of this version ({FORMAT})")
+            if device is not None:
+                settings["config"]["device"] = device
             return cls._from_stored(settings, tensors)
-        except (KeyError, TypeError, RuntimeError) as error:
-            text = " ".join(str(error).split())
-            raise InputError(f"'{file}' is damaged ({text}); save the model again") from error
 
     @classmethod
     def _from_stored(cls, settings: dict[str, Any], tensors: dict[str, Tensor]) -> "BRGCL":
-        model = cls(**settings["config"])
+        stored = {k: value for k, value in settings["config"].items() if k not in RETIRED}
+        model = cls.from_config(BRGCLConfig().replace(**stored))
         model.config_ = model.config
         model.preparation_ = Preparation(
             settings["preparation"],
@@ -252,11 +327,9 @@ class BRGCL:
             tensors.get("preparation.scale"),
         )
         num_features = tensors["encoder.weights.0"].shape[0]
-        model.encoder_ = make_encoder(num_features, model.config, torch.Generator())
-        prefix = "encoder."
-        state = {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
-        model.encoder_.load_state_dict(state)
-        model.encoder_.requires_grad_(False).to(model.config.device)
+        model.encoder_ = make_encoder(num_features, model.config_, torch.Generator())
+        model.encoder_.load_state_dict(named(tensors, "encoder."))
+        model.encoder_.requires_grad_(False).to(check_device(model.config_.device))
         for name in LEARNED:
             setattr(model, name, tensors[name])
         model.num_prototypes_ = model.prototypes_.shape[0]
@@ -266,40 +339,33 @@ class BRGCL:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all settings, as scikit-learn expects."""
-        return self.config.to_dict()
+        return {name: getattr(self, name) for name in SETTINGS}
 
     def set_params(self, **params: Any) -> "BRGCL":
         """Change settings; learned attributes stay until the next `fit`."""
-        self.config = self.config.replace(**params)
+        self.config.replace(**params)  # checks them
+        vars(self).update(params)
         return self
 
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn what kind of estimator this is."""
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
     def __repr__(self) -> str:
-        changed = {
-            field.name: getattr(self.config, field.name)
-            for field in dataclasses.fields(self.config)
-            if getattr(self.config, field.name) != field.default
-        }
+        defaults = {field.name: field.default for field in dataclasses.fields(BRGCLConfig)}
+        changed = {k: v for k, v in self.get_params().items() if v != defaults[k]}
         return f"BRGCL({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
-
-    def _graph(self, data: Data) -> Graph:
-        device = self.config.device
-        x = self.preparation_.apply(data.x).to(device)
-        weight = data.get("edge_weight")
-        adjacency = adjacency_from_edges(
-            data.edge_index.to(device),
-            x.shape[0],
-            None if weight is None else weight.to(device),
-        )
-        return Graph(x, adjacency)
-
-    def _encode(self, graph: Graph) -> Tensor:
-        with torch.no_grad():
-            h: Tensor = self.encoder_(graph.x, graph.adjacency.normalized)
-        return F.normalize(h, dim=1)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "encoder_"):
             raise NotFitted("this BRGCL is not fitted yet; call fit(data) first")
+
+
+def _encode(encoder: Encoder, graph: Graph) -> Tensor:
+    with torch.no_grad():
+        return F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
 
 
 def _without_labels(data: Data) -> Data:
@@ -308,14 +374,6 @@ def _without_labels(data: Data) -> Data:
         return check_graph(data)  # says what is wrong with it
     names = ("x", "edge_index", "edge_weight", "num_nodes", "node_ids")
     return Data(**{name: data[name] for name in names if name in data})
-
-
-BRGCL.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-    [
-        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default)
-        for field in dataclasses.fields(BRGCLConfig)
-    ]
-)
 
 
 def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
@@ -332,12 +390,12 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
         )
 
 
-@contextlib.contextmanager
-def _products(precision: str) -> Iterator[None]:
-    """Let dense products round their factors while training, if asked to."""
-    before = torch.get_float32_matmul_precision()
-    torch.set_float32_matmul_precision("medium" if precision == "bfloat16" else before)
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
+def _tell_warmup(config: BRGCLConfig) -> None:
+    """Say when training ends before prototypes join."""
+    if config.warmup_epochs >= config.epochs and config.proto_weight != 0:
+        log.warning(
+            "prototypes never join: training has %d epochs and the warm-up %d; "
+            "set warmup_epochs below epochs, or proto_weight=0 if this is meant",
+            config.epochs,
+            config.warmup_epochs,
+        )

@@ -7,8 +7,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines import arga
 from brgcl.baselines.arga import ARGAConfig, NoisyEncoder, fit, make_model
-from brgcl.baselines.shared.inputs import prepare
-from brgcl.errors import InputError
+from brgcl.method.inputs import prepare
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
@@ -147,17 +146,3 @@ def test_sampled_pairs_are_drawn_from_the_generator(variational):
     )
     assert torch.equal(sampled, again)
     assert not torch.equal(sampled, exact)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"steps": 0}, "steps must be at least 1, got 0"),
-        ({"adversarial_lr": 0.0}, "adversarial_lr must be above 0"),
-        ({"noise": -0.1}, "noise must be 0 or more"),
-        ({"num_negatives": 0}, "num_negatives must be at least 1, auto or none"),
-    ],
-)
-def test_settings_are_checked(settings, message):
-    with pytest.raises(InputError, match=message):
-        ARGAConfig(**settings)

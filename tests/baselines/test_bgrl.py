@@ -13,9 +13,8 @@ from brgcl.baselines.bgrl import (
     fit,
     follow,
 )
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.data import make_graph
-from brgcl.errors import InputError
+from brgcl.method.inputs import prepare
 
 SMALL = {"hidden": 8, "dim": 4, "predictor_hidden": 6}
 
@@ -135,17 +134,3 @@ def test_the_target_never_gets_a_gradient():
         fit(small_graph(), None, BGRLConfig(**SMALL, epochs=1), seeded())
     # of the online network two weights, four of norms, two slopes; of the predictor five
     assert len(parameters) == 13
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"momentum": 1.5}, r"momentum must be in \[0, 1\], got 1.5"),
-        ({"warmup_epochs": -1}, "warmup_epochs must be 0 or more, got -1"),
-        ({"mask1": 1.0}, r"mask1 must be in \[0, 1\), got 1.0"),
-        ({"predictor_hidden": 0}, "predictor_hidden must be at least 1, got 0"),
-    ],
-)
-def test_wrong_settings_are_refused(changes, message):
-    with pytest.raises(InputError, match=message):
-        BGRLConfig(**changes)

@@ -12,10 +12,9 @@ from brgcl.baselines.clnode import (
     learned_share,
     local_difficulty,
 )
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
-from brgcl.errors import InputError
+from brgcl.method.inputs import prepare
 
 # A star around 0 with leaves 1, 2, 3; 4 is alone.
 ENDS = torch.tensor([[0, 0, 0], [1, 2, 3]])
@@ -112,16 +111,3 @@ def test_the_easiest_labels_come_first(monkeypatch):
     assert seen[:3] == [data.y[nodes].tolist()] * 3
     assert seen[3:] == [easy[: n // 2], easy[: int(0.5**0.5 * n)], easy]
     assert said == [(done, 6) for done in range(1, 7)]
-
-
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"alpha": -1.0}, "alpha must be 0 or more"),
-        ({"start_share": 0.0}, r"start_share must be in \(0, 1\]"),
-        ({"full_after": 0}, "full_after must be at least 1"),
-    ],
-)
-def test_settings_are_checked(changes, rule):
-    with pytest.raises(InputError, match=rule):
-        CLNodeConfig(**changes)

@@ -16,9 +16,8 @@ from brgcl.baselines.erase import (
     log_det,
     rate_loss,
 )
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.contract import ObservedLabels
-from brgcl.errors import InputError
+from brgcl.method.inputs import prepare
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
@@ -145,19 +144,3 @@ def test_patience_ends_training_only_where_validation_labels_are_there():
         counts.append(len(said))
     assert counts[0] == 30
     assert counts[1] < 30
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"hidden": 10, "heads": 4}, "hidden must be a multiple of heads, got 10"),
-        ({"eps": 0.0}, "eps must be above 0"),
-        ({"alpha": 1.1}, r"alpha must be in \[0, 1\]"),
-        ({"dropout": 1.0}, r"dropout must be in \[0, 1\)"),
-        ({"steps": -1}, "steps must be 0 or more"),
-        ({"every": 0}, "every must be at least 1"),
-    ],
-)
-def test_wrong_settings_are_named(changes, message):
-    with pytest.raises(InputError, match=message):
-        ERASEConfig(**changes)

@@ -12,7 +12,6 @@ from brgcl.baselines.forward import (
 )
 from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
-from brgcl.errors import InputError
 
 
 def seeded(seed=0) -> torch.Generator:
@@ -83,8 +82,3 @@ def test_the_first_network_gives_the_transition_for_the_second(monkeypatch):
     assert len(seen) == 5
     assert all(torch.equal(t, estimated_transition(first.probabilities)) for t in seen)
     assert said == [(done, 8) for done in range(1, 9)]
-
-
-def test_settings_are_checked():
-    with pytest.raises(InputError, match="pretrain_epochs must be at least 1, got 0"):
-        ForwardConfig(pretrain_epochs=0)

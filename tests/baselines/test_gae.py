@@ -1,10 +1,8 @@
-import pytest
 import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines.gae import GAEConfig, fit
-from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
 
 # Two triangles with a bridge, 2-3, and a node apart, 6.
@@ -75,17 +73,3 @@ def test_attributes_are_taken_as_given_unless_told_otherwise():
     assert not torch.allclose(run(graph=rows, epochs=3), run(epochs=3))
     scaled = (run(graph=graph, epochs=3, attributes="auto") for graph in (rows, GRAPH))
     assert torch.equal(*scaled)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"dim": 0}, "dim must be at least 1, got 0"),
-        ({"lr": 0.0}, "lr must be above 0"),
-        ({"num_negatives": 0}, "num_negatives must be at least 1, auto or none, got 0"),
-        ({"num_negatives": "all"}, "num_negatives must be"),
-    ],
-)
-def test_settings_are_checked(settings, message):
-    with pytest.raises(InputError, match=message):
-        GAEConfig(**settings)

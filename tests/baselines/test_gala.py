@@ -189,16 +189,3 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_BYTES", 1000)
     with pytest.raises(InputError, match=r"gala would need .* narrower"):
         run()
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"hidden": 0}, "hidden must be at least 1, or auto, got 0"),
-        ({"dim": "wide"}, "dim must be"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-    ],
-)
-def test_settings_are_checked(settings, message):
-    with pytest.raises(InputError, match=message):
-        GALAConfig(**settings)

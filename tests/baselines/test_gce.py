@@ -6,7 +6,6 @@ from torch_geometric.data import Data
 from brgcl.baselines import gce, gcn
 from brgcl.baselines.gce import GCEConfig, fit, generalized_cross_entropy, prunes_at
 from brgcl.contract import ObservedLabels
-from brgcl.errors import InputError
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
@@ -104,19 +103,3 @@ def test_truncated_loss_counts_only_labels_above_k(monkeypatch):
 def test_pruning_everything_is_survived(monkeypatch):
     said, _ = pruned_run(0.999, monkeypatch)
     assert said[9:] == [0, 0, 0]
-
-
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"q": 0.0}, r"q must be in \(0, 1\]"),
-        ({"q": 1.5}, r"q must be in \(0, 1\]"),
-        ({"k": 1.0}, r"k must be in \(0, 1\)"),
-        ({"prune_from": 0}, "prune_from must be at least 1"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-        ({"truncate": 1}, "truncate must be"),
-    ],
-)
-def test_settings_are_checked(changes, rule):
-    with pytest.raises(InputError, match=rule):
-        GCEConfig(**changes)

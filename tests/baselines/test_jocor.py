@@ -7,7 +7,6 @@ from brgcl.baselines import jocor
 from brgcl.baselines.jocor import JoCoRConfig, fit, joint_losses
 from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
-from brgcl.errors import InputError
 
 
 def seeded(seed=0) -> torch.Generator:
@@ -77,16 +76,3 @@ def test_only_the_smallest_losses_are_learned_from(monkeypatch):
         assert losses.shape == (n,)
         wanted = losses.sort().values[: int(share * n)].mean().item()
         assert value == pytest.approx(wanted, abs=6e-4)
-
-
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"lam": 1.0}, r"lam must be in \[0, 1\)"),
-        ({"lam": -0.1}, r"lam must be in \[0, 1\)"),
-        ({"forget_rate": 1.0}, r"forget_rate must be in \[0, 1\)"),
-    ],
-)
-def test_settings_are_checked(changes, rule):
-    with pytest.raises(InputError, match=rule):
-        JoCoRConfig(**changes)

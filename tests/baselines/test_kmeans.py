@@ -36,8 +36,3 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_BYTES", 100)
     with pytest.raises(InputError, match=r"kmeans would need .* use fewer attributes"):
         run(X)
-
-
-def test_settings_are_checked():
-    with pytest.raises(InputError, match="attributes"):
-        KMeansConfig(attributes="l2")

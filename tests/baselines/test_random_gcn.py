@@ -43,8 +43,3 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_BYTES", 1000)
     with pytest.raises(InputError, match=r"random-gcn would need .* narrower"):
         run()
-
-
-def test_settings_are_checked():
-    with pytest.raises(InputError, match="hidden must be at least 1, got 0"):
-        RandomGCNConfig(hidden=0)

@@ -5,9 +5,9 @@ from torch_geometric.data import Data
 from brgcl.baselines import s2gc
 from brgcl.baselines.s2gc import S2GCConfig, diffuse, fit, smoothed_rows
 from brgcl.baselines.shared import inputs
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.contract import ObservedLabels
 from brgcl.errors import InputError
+from brgcl.method.inputs import prepare
 
 # A path 0-1-2-3 with a triangle 3-4-5 at its end; 6 is alone.
 ENDS = torch.tensor([[0, 1, 2, 3, 3, 4], [1, 2, 3, 4, 5, 5]])
@@ -128,18 +128,3 @@ def test_what_does_not_fit_into_memory_is_refused(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_BYTES", 10.0)
     with pytest.raises(InputError, match=r"s2gc would need about .* fewer labelled nodes"):
         fit(GRAPH, observed(LABELS), S2GCConfig(), seeded())
-
-
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"steps": 0}, "steps must be at least 1, got 0"),
-        ({"epochs": 0}, "epochs must be at least 1"),
-        ({"alpha": 1.1}, r"alpha must be in \[0, 1\]"),
-        ({"lr": 0.0}, "lr must be above 0"),
-        ({"weight_decay": -1.0}, "weight_decay must be 0 or more"),
-    ],
-)
-def test_settings_are_checked(changes, rule):
-    with pytest.raises(InputError, match=rule):
-        S2GCConfig(**changes)

@@ -145,8 +145,3 @@ def test_what_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(inputs, "MOST_BYTES", 100)
     with pytest.raises(InputError, match=r"s2gc-features would need .* fewer attributes"):
         run()
-
-
-def test_settings_are_checked():
-    with pytest.raises(InputError, match="num_clusters must be at least 1, got 0"):
-        S2GCFeaturesConfig(num_clusters=0)

@@ -7,7 +7,6 @@ from brgcl.baselines import gcn
 from brgcl.baselines.sce import SCEConfig, fit, symmetric_cross_entropy
 from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
-from brgcl.errors import InputError
 
 
 def seeded(seed=0) -> torch.Generator:
@@ -56,18 +55,3 @@ def test_cross_entropy_alone_is_the_gcn():
     )
     assert torch.allclose(alone, plain, atol=1e-6)
     assert not torch.allclose(both, plain, atol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"alpha": -1.0}, "alpha must be 0 or more"),
-        ({"beta": -1.0}, "beta must be 0 or more"),
-        ({"alpha": 0.0, "beta": 0.0}, "beta must be above 0 where alpha is 0"),
-        ({"log_zero": 0.0}, "log_zero must be below 0"),
-        ({"lr": 0.0}, "lr must be above 0"),
-    ],
-)
-def test_settings_are_checked(changes, rule):
-    with pytest.raises(InputError, match=rule):
-        SCEConfig(**changes)

@@ -1,13 +1,11 @@
-import pytest
 import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines import gcn, self_training
 from brgcl.baselines.self_training import SelfTrainingConfig, fit, quotas, surest_nodes
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.contract import ObservedLabels
 from brgcl.data import make_graph
-from brgcl.errors import InputError
+from brgcl.method.inputs import prepare
 
 
 def ring(num_nodes):
@@ -89,8 +87,3 @@ def test_the_first_network_labels_for_the_second(monkeypatch):
     assert int(quota.sum()) > 0
     assert not torch.equal(fitted.probabilities, first.probabilities)
     assert said == [(done, 10) for done in range(1, 11)]
-
-
-def test_settings_are_checked():
-    with pytest.raises(InputError, match="factor must be 0 or more, got -1"):
-        SelfTrainingConfig(factor=-1.0)

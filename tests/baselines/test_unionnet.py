@@ -18,7 +18,6 @@ from brgcl.baselines.unionnet import (
     votes,
 )
 from brgcl.contract import ObservedLabels
-from brgcl.errors import InputError
 
 # Two triangles with a bridge, 2-3, and a node 6 without edges.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
@@ -152,19 +151,3 @@ def test_a_single_label_is_survived():
     labels = ObservedLabels(torch.tensor([0, -1, -1, -1, -1, -1, -1]), None, 2)
     fitted = fit(GRAPH, labels, UnionNETConfig(epochs=4, warmup_epochs=1), rng())
     assert bool(fitted.probabilities.isfinite().all())
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"alpha": 1.5}, r"alpha must be in \[0, 1\], got 1.5"),
-        ({"num_walks": 0}, "num_walks must be at least 1"),
-        ({"support": 0}, "support must be at least 1"),
-        ({"warmup_epochs": -1}, "warmup_epochs must be 0 or more"),
-        ({"beta": -1.0}, "beta must be 0 or more"),
-        ({"dropout": 1.0}, "dropout must be in"),
-    ],
-)
-def test_wrong_settings_are_named(changes, message):
-    with pytest.raises(InputError, match=message):
-        UnionNETConfig(**changes)

@@ -110,7 +110,7 @@ BAD_FILES = {
         "x.npy",
         matrix([[{}], [None]], object),
         NPY,
-        "cannot be read as an array of numbers",
+        "cannot be read as a matrix of numbers",
     ),
     "a vector": ("x.npy", matrix([1, 2, 3, 4]), NPY, "must be a matrix of numbers"),
     "NaN in a sparse matrix": (
@@ -125,7 +125,7 @@ BAD_FILES = {
         OWN,
         "no column beside the id 'id'",
     ),
-    "an id twice": ("x.csv", FEATURES + "a,1,1\n", OWN, "x.csv line 6: id 'a' stands twice"),
+    "an id twice": ("x.csv", FEATURES + "a,1,1\n", OWN, "x.csv line 6: id 'a' is duplicated"),
     # edges
     "edge to nobody": ("e.csv", EDGES + "a,zz\n", OWN, "e.csv line 6: id 'zz' is not in x.csv"),
     "empty id": ("e.csv", EDGES + ",a\n", OWN, "e.csv line 6: the id is empty"),
@@ -133,9 +133,9 @@ BAD_FILES = {
         "e.csv",
         EDGES + "a,b,c\n",
         OWN,
-        "e.csv line 6: 3 columns where the header has 2",
+        "e.csv line 6: 3 columns where the first row has 2",
     ),
-    "one column": ("e.csv", "from\na\n", OWN, "has 1 column(s) but needs 2"),
+    "one column": ("e.csv", "from\na\n", OWN, "has 1 column but needs 2"),
     "weight below 0": ("e.csv", "from,to,weight\na,b,-1\n", OWN, "weight -1 is not above 0"),
     "fractional id": (
         "e.csv",
@@ -192,7 +192,7 @@ BAD_FILES = {
         "x.npy",
         b"\x93NUMPY\x01\x00",
         NPY,
-        "cannot be read as an array of numbers",
+        "cannot be read as a matrix of numbers",
     ),
     "unknown kind of file": (
         "e.xlsx",
@@ -217,7 +217,7 @@ def test_a_bad_file_is_refused(refused, folder, case):
 
 def test_labels_are_wanted_by_a_supervised_method_before_it_trains(refused):
     said = refused("classify", *OWN[:4], "--method", "gcn", "--set", "epochs=1000000")
-    assert "gcn learns from labels" in said
+    assert "no node has a label" in said
 
 
 # Arguments
@@ -242,15 +242,18 @@ BAD_ARGUMENTS = {
     "setting without a value": ("embed demo --set epochs", "--set takes key=value, got 'epochs'"),
     "setting of a wrong type": (
         "embed demo --set epochs=many",
-        "epochs must be an integer, got 'many'",
+        "epochs must be an integer of at least 1, got 'many'",
     ),
     "the seed as a setting": ("embed demo --set seed=3", "use --seed"),
     "wrong setting of a baseline": (
         "classify demo --method gcn --set dropout=2",
         "dropout must be",
     ),
-    "setting out of range": ("embed demo --set tau=0", "tau must be above 0, got 0"),
-    "setting that is none": ("embed demo --set epochs=none", "epochs must be an integer, got"),
+    "setting out of range": ("embed demo --set tau=0", "tau must be a number above 0, got 0"),
+    "setting that is none": (
+        "embed demo --set epochs=none",
+        "epochs must be an integer of at least 1, got",
+    ),
     "unknown preset": (
         "embed demo --preset papr-literal",
         "unknown preset 'papr-literal'; did you mean 'paper-literal'?",
@@ -319,7 +322,7 @@ BAD_TOML = {
     "broken": ("epochs = = 3", "'c.toml' is not valid TOML"),
     "unknown key": ("epoch = 3", "unknown setting 'epoch'; did you mean 'epochs'?"),
     "a table": ("[brgcl]\nepochs = 3", "unknown setting 'brgcl'"),
-    "wrong value": ("epochs = 0", "epochs must be at least 1, got 0"),
+    "wrong value": ("epochs = 0", "epochs must be an integer of at least 1, got 0"),
     "not UTF-8": (b"\xff\xfe", "'c.toml' is not UTF-8 text"),
 }
 
@@ -343,7 +346,7 @@ def test_an_error_of_our_own_is_told_from_wrong_input(folder, monkeypatch, capsy
     def broken(*arguments, **options):
         raise RuntimeError("out of\nluck")
 
-    monkeypatch.setattr("brgcl.cli.main.draw_trial", broken)
+    monkeypatch.setattr("brgcl.evaluation.evaluate.draw_noisy_graph", broken)
     monkeypatch.setattr(sys, "argv", ["brgcl", "classify", *OWN, *QUICK])
     with pytest.raises(SystemExit) as exit:
         cli.main()

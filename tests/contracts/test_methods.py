@@ -1,21 +1,27 @@
 """What every method promises, whoever wrote it.
 
 A new entry of METHODS is covered as soon as it has settings in FAST with which it trains in about a
-second on a hundred nodes and still learns the two blocks.
+second on a hundred nodes and still learns the two blocks. Trainings that several tests look at are
+done once.
 """
 
 import dataclasses
+from functools import cache
+from typing import NamedTuple
 
 import pytest
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.contract import Fitted
 from brgcl.data import check_graph, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Noise, draw_trial
-from brgcl.evaluate.score import classify_trial, fit_method
+from brgcl.evaluation.protocol import draw_noisy_graph
+from brgcl.evaluation.score import classify_one, fit_one
 from brgcl.methods import METHODS
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.metrics import accuracy
 
@@ -50,14 +56,43 @@ FAST = {
     "graphmae": {"epochs": 30, "dim": 16, "heads": 2, "lr": 0.01},
 }
 
+# Settings without randomness per node or edge, for methods whose outputs then follow their nodes.
+NO_DROPOUT = {"dropout": 0.0, "epochs": 10}
+EQUIVARIANT = {
+    "brgcl": {"drop1": 0.0, "drop2": 0.0, "epochs": 5, "warmup_epochs": 2},
+    "brgcl-paper": {"drop1": 0.0, "drop2": 0.0, "epochs": 5},
+    **dict.fromkeys(("gcn", "gce", "sce", "self-training", "clnode"), NO_DROPOUT),
+    **dict.fromkeys(("co-teaching", "jocor"), NO_DROPOUT),
+    "forward": {**NO_DROPOUT, "pretrain_epochs": 10},
+    "s2gc": {},
+    "brgcl-joint": {"drop1": 0.0, "drop2": 0.0, "epochs": 5, "warmup_epochs": 2},
+    "kmeans": {},
+    "random-gcn": {},
+    "gae": {"epochs": 10},
+    "gala": {"held_out": 0.0, "epochs": 10},
+    "cca-ssg": {"drop": 0.0, "epochs": 5},
+    "grace": {"drop1": 0.0, "drop2": 0.0, "epochs": 5},
+    "bgrl": {"drop1": 0.0, "drop2": 0.0, "epochs": 5},
+}
+
 BLIND = {"kmeans"}  # sees no edges: the floor that the others are measured against
 SUPERVISED = [name for name, method in METHODS.items() if method.uses_labels]
 UNSUPERVISED = [name for name, method in METHODS.items() if not method.uses_labels]
+NOISE = Noise(labels=NoiseSpec("symmetric", 0.2))
 every_method = pytest.mark.parametrize("name", METHODS)
 
 
-def config_of(name):
-    return METHODS[name].config(**FAST[name])
+class Run(NamedTuple):
+    """One training, and what it said and did on the way."""
+
+    fitted: Fitted
+    predictions: Tensor
+    said: list
+    left_alone: bool  # inputs and torch's global generator are as they were
+
+
+def config_of(name, **changes):
+    return METHODS[name].config(**{**FAST[name], **changes})
 
 
 def small_graph(seed=0, **changes) -> Data:
@@ -69,31 +104,52 @@ def small_graph(seed=0, **changes) -> Data:
     return data
 
 
-NOISE = Noise(labels=NoiseSpec("symmetric", 0.2))
+def noisy_graph(data, protocol="clean-val"):
+    return draw_noisy_graph(data, noise=NOISE, protocol=protocol, seed=0)
 
 
-def trial_of(data, protocol="clean-val"):
-    return draw_trial(data, noise=NOISE, protocol=protocol, seed=0)
+def train(name, data, protocol="clean-val"):
+    noisy, said = noisy_graph(data, protocol), []
+    before, state = copies(noisy), torch.get_rng_state()
+    fitted = fit_one(noisy, name, config_of(name), 0, lambda *words: said.append(words))
+    after = copies(noisy)
+    same = before.keys() == after.keys() and all(torch.equal(before[k], after[k]) for k in before)
+    same = same and torch.equal(torch.get_rng_state(), state)
+    found = classify_one(noisy, fitted, NodeClassifier(epochs=20))
+    return Run(fitted, found.probabilities, said, same)
 
 
-def run(name, data, protocol="clean-val"):
-    return classify_trial(
-        trial_of(data, protocol), name, config_of(name), NodeClassifier(epochs=20)
-    )
+def copies(noisy):
+    """Every tensor that a method is handed."""
+    labels = {name: getattr(noisy.labels, name) for name in ("train", "validation")}
+    given = {**noisy.graph.to_dict(), **labels}
+    return {k: v.to_dense().clone() for k, v in given.items() if isinstance(v, Tensor)}
 
 
-def parts(outcome):
-    """Every tensor that a method gives back."""
-    found = {"representations": outcome.fitted.representations}
-    if outcome.fitted.probabilities is not None:
-        found["probabilities"] = outcome.fitted.probabilities
-    return found | {"predictions": outcome.probabilities}
+@cache
+def usual(name, protocol="clean-val"):
+    """The training that others are compared with."""
+    return train(name, small_graph(), protocol)
+
+
+@cache
+def on_dense_attributes(name):
+    return train(name, small_graph(x=small_graph().x.to_dense()))
 
 
 def assert_same_bytes(one, two):
-    assert one.keys() == two.keys()
-    for key in one:
-        assert one[key].numpy().tobytes() == two[key].numpy().tobytes(), key
+    for a, b in (
+        (one.fitted.representations, two.fitted.representations),
+        (one.fitted.probabilities, two.fitted.probabilities),
+        (one.predictions, two.predictions),
+    ):
+        assert (a is None) == (b is None)
+        assert a is None or a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def assert_finite(run):
+    assert bool(run.fitted.representations.isfinite().all())
+    assert bool(run.predictions.isfinite().all())
 
 
 # The entry
@@ -106,14 +162,18 @@ def test_every_method_has_fast_settings_here():
 @every_method
 def test_the_entry_is_complete(name):
     method = METHODS[name]
+    assert method.name == name
     assert method.kind in ("classifier", "representation")
-    assert method.uses_labels or method.kind == "representation"  # nobody predicts without labels
     assert method.citation
     assert method.cost
-    assert dataclasses.is_dataclass(method.Config)
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        setattr(method.Config(), dataclasses.fields(method.Config)[0].name, None)
-    hash(method.Config())
+    assert method.source
+    assert method.version >= 1
+    settings = {field.name for field in dataclasses.fields(method.Config)}
+    assert settings >= {*method.ours, *method.sources}
+    for changes in (*method.presets.values(), *method.reduced.values()):
+        assert settings >= set(changes)
+    for dataset in {*method.presets, *method.reduced}:
+        method.config(dataset, **method.reduced.get(dataset, {}))
 
 
 # What comes out
@@ -121,24 +181,34 @@ def test_the_entry_is_complete(name):
 
 @every_method
 def test_results_are_finite_and_of_the_right_shape(name):
-    data = small_graph()
-    fitted = fit_method(trial_of(data), name, config_of(name), 0)
-    assert fitted.representations.shape[0] == data.num_nodes
+    fitted = usual(name).fitted
+    assert fitted.representations.shape[0] == 100
     assert fitted.representations.dtype == torch.float32
     assert bool(fitted.representations.isfinite().all())
     assert not fitted.representations.requires_grad
     assert (fitted.probabilities is not None) == (METHODS[name].kind == "classifier")
     if fitted.probabilities is not None:
-        assert fitted.probabilities.shape == (data.num_nodes, 3)
+        assert fitted.probabilities.shape == (100, 3)
         assert torch.allclose(fitted.probabilities.sum(1), torch.ones(100), atol=1e-5)
         assert not fitted.probabilities.requires_grad
 
 
 @every_method
+def test_clusters_come_with_a_confidence_in_them(name):
+    fitted = usual(name).fitted
+    found = (fitted.clustering, fitted.confidence, fitted.confident)
+    if name in ("brgcl", "brgcl-paper"):
+        assert fitted.clustering.assignment.shape == (100,)
+        assert int(fitted.clustering.assignment.max()) < fitted.clustering.num_clusters
+        assert bool(((fitted.confidence >= 0) & (fitted.confidence <= 1)).all())
+        assert fitted.confident.dtype == torch.bool
+    else:
+        assert found == (None, None, None)
+
+
+@every_method
 def test_progress_moves_forward_to_a_known_end(name):
-    said = []
-    fit_method(trial_of(small_graph()), name, config_of(name), 0, lambda *s: said.append(s))
-    done, total, words = zip(*said, strict=True)
+    done, total, words = zip(*usual(name).said, strict=True)
     assert list(done) == sorted(done)
     assert len(set(total)) == 1
     assert 0 < done[-1] <= total[-1]
@@ -156,28 +226,25 @@ def test_test_labels_change_no_byte_of_the_result(name, protocol):
     hidden = data.test_mask if protocol != "no-val" else data.test_mask | data.val_mask
     other = small_graph(y=torch.where(hidden, random, data.y))
     assert int((other.y != data.y).sum()) > 20
-    assert_same_bytes(parts(run(name, data, protocol)), parts(run(name, other, protocol)))
+    assert_same_bytes(usual(name, protocol), train(name, other, protocol))
 
 
 @pytest.mark.parametrize("name", UNSUPERVISED)
 def test_no_label_at_all_changes_a_byte_of_a_representation(name):
-    data = small_graph()
     random = torch.randint(0, 3, (100,), generator=torch.Generator().manual_seed(7))
-    one, two = (
-        fit_method(trial_of(graph), name, config_of(name), 0).representations
-        for graph in (data, small_graph(y=random))
-    )
-    assert one.numpy().tobytes() == two.numpy().tobytes()
+    noisy = noisy_graph(small_graph(y=random))
+    found = fit_one(noisy, name, config_of(name), 0).representations
+    assert found.numpy().tobytes() == usual(name).fitted.representations.numpy().tobytes()
 
 
 @pytest.mark.parametrize("name", UNSUPERVISED)
 def test_a_method_without_labels_does_not_read_those_it_is_handed(name):
-    trial = trial_of(small_graph())
+    noisy = noisy_graph(small_graph())
     one, two = (
         METHODS[name]
-        .fit(trial.graph, labels, config_of(name), torch.Generator().manual_seed(0))
+        .fit(noisy.graph, labels, config_of(name), torch.Generator().manual_seed(0))
         .representations
-        for labels in (None, trial.labels)
+        for labels in (None, noisy.labels)
     )
     assert torch.equal(one, two)
 
@@ -186,8 +253,8 @@ def test_a_method_without_labels_does_not_read_those_it_is_handed(name):
 def test_training_labels_do_reach_a_supervised_method(name):
     data = small_graph()
     other = small_graph(y=torch.where(data.train_mask, (data.y + 1) % 3, data.y))
-    one, two = (fit_method(trial_of(g), name, config_of(name), 0) for g in (data, other))
-    assert not torch.equal(one.representations, two.representations)
+    found = fit_one(noisy_graph(other), name, config_of(name), 0)
+    assert not torch.equal(found.representations, usual(name).fitted.representations)
 
 
 # Randomness and inputs
@@ -195,30 +262,54 @@ def test_training_labels_do_reach_a_supervised_method(name):
 
 @every_method
 def test_the_same_generator_gives_the_same_bytes(name):
-    data = small_graph()
-    assert_same_bytes(parts(run(name, data)), parts(run(name, data)))
+    assert_same_bytes(usual(name), train(name, small_graph()))
 
 
 @every_method
-def test_the_global_generator_is_left_alone(name):
-    trial = trial_of(small_graph())
-    torch.manual_seed(5)
-    before = torch.get_rng_state()
-    fit_method(trial, name, config_of(name), 0)
-    assert torch.equal(torch.get_rng_state(), before)
+def test_inputs_and_the_global_generator_are_left_as_they_were(name):
+    assert usual(name).left_alone
+    assert on_dense_attributes(name).left_alone
 
 
 @every_method
-def test_inputs_are_left_as_they_were(name):
-    trial = trial_of(small_graph(x=small_graph().x.to_dense()))
-    copies = {key: trial.graph[key].clone() for key in ("x", "edge_index")}
-    labels = trial.labels.train.clone(), trial.labels.validation.clone()
-    keys = sorted(trial.graph.keys())
-    fit_method(trial, name, config_of(name), 0)
-    assert sorted(trial.graph.keys()) == keys
-    assert all(torch.equal(trial.graph[key], copies[key]) for key in copies)
-    assert torch.equal(trial.labels.train, labels[0])
-    assert torch.equal(trial.labels.validation, labels[1])
+def test_sparse_and_dense_attributes_agree(name):
+    """With dropout off: it draws for each stored value."""
+    fields = {field.name for field in dataclasses.fields(METHODS[name].Config)}
+    config = config_of(name, **dict.fromkeys(fields & {"dropout", "input_dropout"}, 0.0))
+    assert small_graph().x.layout == torch.sparse_csr
+    one, two = (
+        fit_one(noisy_graph(graph), name, config, 0).representations
+        for graph in (small_graph(), small_graph(x=small_graph().x.to_dense()))
+    )
+    assert torch.allclose(one, two, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", EQUIVARIANT)
+def test_permuting_nodes_permutes_outputs(name):
+    noisy = noisy_graph(small_graph())
+    order = torch.randperm(100, generator=torch.Generator().manual_seed(1))  # new -> old
+    place = order.argsort()
+    graph = check_graph(
+        Data(x=noisy.graph.x.to_dense()[order], edge_index=place[noisy.graph.edge_index]),
+        announce=False,
+    )
+    given = dataclasses.replace(
+        noisy.labels,
+        train=noisy.labels.train[order],
+        validation=noisy.labels.validation[order],
+    )
+    config = config_of(name, **EQUIVARIANT[name])
+    one, two = (
+        METHODS[name].fit(
+            seen, labels if METHODS[name].uses_labels else None, config, seeded_generator()
+        )
+        for seen, labels in ((noisy.graph, noisy.labels), (graph, given))
+    )
+    assert torch.allclose(one.representations[order], two.representations, atol=1e-3)
+
+
+def seeded_generator():
+    return torch.Generator().manual_seed(0)
 
 
 # Graphs of every kind
@@ -251,8 +342,9 @@ def two_blocks(num_nodes=100) -> Data:
 @pytest.mark.parametrize("protocol", ["clean-val", "no-val"])
 def test_it_learns_two_blocks(name, protocol):
     data = two_blocks()
-    trial = draw_trial(data, noise=Noise(), protocol=protocol, seed=0)
-    outcome = classify_trial(trial, name, config_of(name), NodeClassifier(epochs=40))
+    noisy = draw_noisy_graph(data, noise=Noise(), protocol=protocol, seed=0)
+    fitted = fit_one(noisy, name, config_of(name), 0)
+    outcome = classify_one(noisy, fitted, NodeClassifier(epochs=40))
     assert outcome.accuracy > (0.7 if name in BLIND else 0.9)
     predicted = outcome.probabilities.argmax(1)[data.test_mask]
     assert outcome.accuracy == accuracy(predicted, data.y[data.test_mask])
@@ -264,30 +356,18 @@ def test_isolated_nodes_and_empty_rows_are_survived(name):
     x = data.x.to_dense()
     x[:5] = 0
     kept = (data.edge_index >= 10).all(0)
-    outcome = run(name, small_graph(x=x, edge_index=data.edge_index[:, kept]))
-    assert all(bool(tensor.isfinite().all()) for tensor in parts(outcome).values())
+    assert_finite(train(name, small_graph(x=x, edge_index=data.edge_index[:, kept])))
 
 
 @every_method
 def test_a_graph_without_edges_is_survived(name):
-    outcome = run(name, small_graph(edge_index=torch.empty(2, 0, dtype=torch.long)))
-    assert all(bool(tensor.isfinite().all()) for tensor in parts(outcome).values())
-
-
-@every_method
-def test_sparse_and_dense_attributes_are_both_taken(name):
-    sparse = small_graph()
-    dense = small_graph(x=sparse.x.to_dense())
-    assert sparse.x.layout == torch.sparse_csr
-    for graph in (sparse, dense):
-        found = fit_method(trial_of(graph), name, config_of(name), 0).representations
-        assert bool(found.isfinite().all())
+    assert_finite(train(name, small_graph(edge_index=torch.empty(2, 0, dtype=torch.long))))
 
 
 @pytest.mark.parametrize("name", SUPERVISED)
 def test_a_supervised_method_wants_labels(name):
-    trial = trial_of(small_graph())
-    nothing = dataclasses.replace(trial.labels, train=torch.full((100,), -1))
+    noisy = noisy_graph(small_graph())
+    nothing = dataclasses.replace(noisy.labels, train=torch.full((100,), -1))
     for labels in (None, nothing):
         with pytest.raises(InputError, match="labels"):
-            METHODS[name].fit(trial.graph, labels, config_of(name), torch.Generator())
+            METHODS[name].fit(noisy.graph, labels, config_of(name), torch.Generator())

@@ -53,43 +53,43 @@ def server() -> Iterator[str]:
 
 def test_a_file_arrives_complete_and_leaves_no_part(server, tmp_path):
     target = tmp_path / "new" / "file.bin"
-    download(f"{server}/file", target, sha256=[SHA])
+    download(f"{server}/file", target, sha256=SHA)
     assert target.read_bytes() == CONTENT
     assert list(target.parent.iterdir()) == [target]
 
 
 def test_a_part_is_continued_where_it_ended(server, tmp_path):
     (tmp_path / "file.bin.part").write_bytes(CONTENT[:1000])
-    download(f"{server}/file", tmp_path / "file.bin", sha256=[SHA])
+    download(f"{server}/file", tmp_path / "file.bin", sha256=SHA)
     assert Handler.asked == ["bytes=1000-"]
     assert (tmp_path / "file.bin").read_bytes() == CONTENT
 
 
 def test_a_server_without_ranges_starts_again(server, tmp_path):
     (tmp_path / "file.bin.part").write_bytes(b"xyz")
-    download(f"{server}/plain", tmp_path / "file.bin", sha256=[SHA])
+    download(f"{server}/plain", tmp_path / "file.bin", sha256=SHA)
     assert (tmp_path / "file.bin").read_bytes() == CONTENT
 
 
 def test_a_part_that_is_complete_is_taken(server, tmp_path):
     (tmp_path / "file.bin.part").write_bytes(CONTENT)
-    download(f"{server}/file", tmp_path / "file.bin", sha256=[SHA])
+    download(f"{server}/file", tmp_path / "file.bin", sha256=SHA)
     assert (tmp_path / "file.bin").read_bytes() == CONTENT
 
 
 def test_a_broken_connection_keeps_the_part_and_the_next_call_finishes(server, tmp_path):
     target = tmp_path / "file.bin"
     with pytest.raises(DataNotFound, match="128000 of 256000 bytes; run again to continue"):
-        download(f"{server}/half", target, sha256=[SHA])
+        download(f"{server}/half", target, sha256=SHA)
     assert not target.exists()
-    download(f"{server}/file", target, sha256=[SHA])
+    download(f"{server}/file", target, sha256=SHA)
     assert Handler.asked[-1] == "bytes=128000-"
     assert target.read_bytes() == CONTENT
 
 
 def test_a_wrong_checksum_is_refused_and_the_part_removed(server, tmp_path):
     with pytest.raises(DataNotFound, match=f"wrong checksum, {SHA}; it was removed"):
-        download(f"{server}/file", tmp_path / "file.bin", sha256=["0" * 64])
+        download(f"{server}/file", tmp_path / "file.bin", sha256="0" * 64)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -206,6 +206,23 @@ def test_the_callback_sees_every_epoch():
     assert seen == history
 
 
+@pytest.mark.parametrize("settings", [{"lr": 1e36}, {"lr": 1e30}, {"lr": 1e30, "warmup_epochs": 0}])
+def test_training_that_diverges_stops_before_the_callback_sees_it(settings):
+    """Defect 16: neither a loss nor a weight that is not finite is passed on."""
+    seen = []
+    with pytest.raises(InputError, match=r"diverged in epoch [12]: .*; lower lr, now 1e\+3"):
+        fit(two_blocks(), callback=seen.append, **settings)
+    assert all(math.isfinite(epoch.loss) for epoch in seen)
+    assert len(seen) <= 1
+
+
+def test_an_epoch_says_in_a_few_words_what_it_did():
+    _, history = fit(two_blocks(), epochs=2, warmup_epochs=1)
+    assert str(history[0]) == f"loss {history[0].loss:.3f}"
+    assert str(history[1]).startswith(f"loss {history[1].loss:.3f}  K {history[1].num_prototypes}")
+    assert str(history[1]).endswith("%")
+
+
 # Patience
 
 

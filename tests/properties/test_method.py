@@ -182,7 +182,7 @@ def test_the_exp_loss_does_not_tell_the_views_apart(seed, N):
 
 
 @quick
-@given(seed=seeds, name=st.sampled_from(["exp", "decorrelation", "prototypes"]))
+@given(seed=seeds, name=st.sampled_from(["exp", "abs", "decorrelation", "prototypes"]))
 def test_a_small_gradient_step_lowers_each_loss(seed, name):
     generator = seeded(seed)
     h1, h2 = (normal(generator, 20, 4).requires_grad_() for _ in range(2))
@@ -190,12 +190,14 @@ def test_a_small_gradient_step_lowers_each_loss(seed, name):
     prototypes = normal(generator, 3, 4)
     loss_of = {
         "exp": node_loss,
+        "abs": lambda a, b: node_loss(a, b, objective="abs"),
         "decorrelation": decorrelation_loss,
         "prototypes": lambda a, b: prototype_loss(a + b, label, prototypes, 0.4),
     }[name]
     loss = loss_of(h1, h2)
     d1, d2 = torch.autograd.grad(loss, (h1, h2))
-    assert loss_of(h1 - 1e-3 * d1, h2 - 1e-3 * d2) < loss
+    step = 1e-6 / torch.cat([d1, d2]).norm()  # too small to jump over a kink of |c|
+    assert loss_of(h1 - step * d1, h2 - step * d2) < loss
 
 
 # Confidence and prototypes
@@ -223,6 +225,23 @@ def test_a_lower_threshold_trusts_fewer_nodes(graph, gamma):
     P = adjacency_from_edges(edge_index, N).transition
     own = confidence(propagate(label, 2, P, 0.1, 10), label)
     assert not (confident_nodes(own, gamma / 2) & ~confident_nodes(own, gamma)).any()
+
+
+@quick
+@given(graph=graphs(), K=st.integers(1, 4))
+def test_permuting_nodes_permutes_confidence_and_leaves_the_prototypes(graph, K):
+    edge_index, N, generator = graph
+    order = torch.randperm(N, generator=generator)
+    h, label = normal(generator, N, 3), torch.randint(0, K, (N,), generator=generator)
+    trusted = torch.rand(N, generator=generator) < 0.5
+    found = []
+    for edges, nodes in ((edge_index, torch.arange(N)), (order.argsort()[edge_index], order)):
+        P = adjacency_from_edges(edges, N, dtype=torch.float64).transition
+        own = confidence(propagate(label[nodes], K, P, 0.1, 10), label[nodes])
+        found.append((own, robust_prototypes(h[nodes], label[nodes], trusted[nodes], K)))
+    (own, prototypes), (moved, again) = found
+    torch.testing.assert_close(moved, own[order], rtol=1e-9, atol=1e-11)
+    torch.testing.assert_close(again, prototypes, rtol=1e-9, atol=1e-11)
 
 
 @quick

@@ -116,6 +116,8 @@ def test_attribute_noise_only_moves_values(kind, level, shape, seed):
     assert torch.equal(sparse.x.to_dense(), noisy.x)
     assert torch.equal(noisy.x[~nodes], x[~nodes])
     assert noisy.realised <= level + 1e-9
+    if level == 0:
+        assert torch.equal(noisy.x, x)
     if kind == "within":
         assert torch.equal(noisy.x.sort(1).values, x.sort(1).values)
     if kind in ("column", "rows"):

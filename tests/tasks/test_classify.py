@@ -2,13 +2,16 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from scipy.sparse import csr_matrix
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
 import brgcl.tasks.classify
 from brgcl.errors import InputError, NotFitted
-from brgcl.method.graph import adjacency_from_edges
-from brgcl.tasks.classify import NodeClassifier, out_of_fold_probabilities, soft_targets
+from brgcl.tasks.classify import NodeClassifier, out_of_fold_probabilities
+from brgcl.tasks.rules import CANDIDATES
 
 RULES = ("centroid", "logistic", "mlp", "probe")
 
@@ -47,7 +50,7 @@ def quick(rule="auto", **settings) -> NodeClassifier:
 # The rules
 
 
-@pytest.mark.parametrize("rule", [*RULES, "auto"])
+@pytest.mark.parametrize("rule", [*RULES, "auto", "best"])
 def test_separable_classes_are_told_apart(rule):
     z, y = blobs()
     train, _, _ = parts(y)
@@ -63,7 +66,7 @@ def test_a_named_rule_is_taken_without_choosing(rule):
     assert (classifier.rule_, classifier.scores_) == (rule, {})
 
 
-@pytest.mark.parametrize("rule", [*RULES, "auto"])
+@pytest.mark.parametrize("rule", [*RULES, "auto", "best"])
 def test_probabilities_are_distributions(rule):
     z, y = blobs(spread=0.8)
     proba = quick(rule).fit(z, y).predict_proba(z)
@@ -99,18 +102,18 @@ def test_centroid_averages_wrong_labels_away():
 
 
 @pytest.mark.parametrize("soft_labels", ["normalize", "softmax", "hard"])
-@pytest.mark.parametrize("rule", [*RULES, "auto"])
+@pytest.mark.parametrize("rule", [*RULES, "auto", "best"])
 def test_a_class_without_labels_is_never_predicted(rule, soft_labels):
     z, y = blobs(num_classes=4)
     labels = torch.where((y == 1) | (torch.arange(len(y)) % 2 == 1), -1, y)
     classifier = quick(rule, soft_labels=soft_labels).fit(z, labels, graph=path_graph(len(z)))
     everywhere = torch.randn(500, 4, generator=torch.Generator().manual_seed(1))
-    assert classifier.num_classes_ == 4
+    assert classifier.classes_.tolist() == [0, 2, 3]
     assert set(classifier.predict(everywhere).tolist()) == {0, 2, 3}
-    assert float(classifier.predict_proba(everywhere)[:, 1].max()) < 0.25
+    assert classifier.predict_proba(everywhere).shape == (500, 3)
 
 
-@pytest.mark.parametrize("rule", [*RULES, "auto"])
+@pytest.mark.parametrize("rule", [*RULES, "auto", "best"])
 def test_the_same_input_gives_the_same_bits(rule):
     z, y = blobs(spread=0.6)
     train, _, _ = parts(y)
@@ -119,7 +122,7 @@ def test_the_same_input_gives_the_same_bits(rule):
     assert torch.equal(one, two)
 
 
-@pytest.mark.parametrize("rule", [*RULES, "auto"])
+@pytest.mark.parametrize("rule", [*RULES, "auto", "best"])
 def test_input_is_left_as_it_was(rule):
     z, y = blobs()
     train, validation, _ = parts(y)
@@ -171,72 +174,6 @@ def test_without_validation_labels_the_probe_has_a_penalty_of_one():
     z, train, _ = uneven()
     one, other = (quick(rule).fit(z, train).predict_proba(z) for rule in ("probe", "logistic"))
     assert torch.equal(one, other)
-
-
-# Soft labels
-
-LABELS = torch.tensor([0, -1, 1, -1, -1, 1])
-# one update with alpha 0.1 on the path 0-1-2-3-4-5: 0.9 * mean over neighbours and self + 0.1 * own
-SPREAD = torch.tensor(
-    [
-        [0.9 / 2 + 0.1, 0],
-        [0.9 / 3, 0.9 / 3],
-        [0, 0.9 / 3 + 0.1],
-        [0, 0.9 / 3],
-        [0, 0.9 / 3],
-        [0, 0.9 / 2 + 0.1],
-    ]
-)
-
-
-def path_transition():
-    return adjacency_from_edges(path_graph(6).edge_index, 6).transition
-
-
-def test_hard_targets_are_the_labels():
-    found = soft_targets(LABELS, 2, path_transition(), "hard", 0.1, 2)
-    expected = torch.tensor([[1.0, 0], [0, 0], [0, 1], [0, 0], [0, 0], [0, 1]])
-    assert torch.equal(found, expected)
-    assert torch.equal(soft_targets(LABELS, 2, None, "normalize", 0.1, 2), expected)
-
-
-def test_normalized_targets_by_hand():
-    found = soft_targets(LABELS, 2, path_transition(), "normalize", 0.1, 2)
-    expected = torch.tensor([[1.0, 0], [0.5, 0.5], [0, 1], [0, 1], [0, 1], [0, 1]])
-    assert torch.allclose(found, expected)
-
-
-def test_softmax_targets_by_hand_are_nearly_flat():
-    found = soft_targets(LABELS, 2, path_transition(), "softmax", 0.1, 2)
-    assert torch.allclose(found, SPREAD.softmax(1))
-    assert found[0].tolist() == pytest.approx([0.6341, 0.3659], abs=1e-4)
-    many = soft_targets(LABELS, 7, path_transition(), "softmax", 0.1, 10)
-    assert float(many.max()) < 0.25  # of seven classes; hard labels have 1
-    assert float(many.min()) > 0.1
-
-
-@pytest.mark.parametrize("mode", ["normalize", "softmax"])
-def test_ten_steps_against_a_dense_reference(mode):
-    T = np.zeros((6, 6))
-    for i in range(6):
-        near = [j for j in (i - 1, i, i + 1) if 0 <= j < 6]
-        T[i, near] = 1 / len(near)
-    start = np.zeros((6, 2))
-    start[[0, 2, 5], [0, 1, 1]] = 1
-    soft = start.copy()
-    for _ in range(9):
-        soft = 0.8 * T @ soft + 0.2 * start
-    if mode == "softmax":
-        soft = np.exp(soft)
-    expected = soft / soft.sum(1, keepdims=True)
-    found = soft_targets(LABELS, 2, path_transition(), mode, 0.2, 10)
-    np.testing.assert_allclose(found.numpy(), expected, atol=1e-6)
-
-
-def test_nodes_that_no_label_reaches_keep_a_row_of_zeros():
-    apart = adjacency_from_edges(torch.empty(2, 0, dtype=torch.long), 3).transition
-    found = soft_targets(torch.tensor([0, 1, -1]), 2, apart, "normalize", 0.1, 10)
-    assert found.tolist() == [[1, 0], [0, 1], [0, 0]]
 
 
 def test_only_the_perceptron_reads_soft_labels():
@@ -302,17 +239,19 @@ def test_without_validation_labels_the_perceptron_keeps_the_last_epoch():
     assert torch.equal(one, two)
 
 
-def test_auto_takes_the_rule_that_agrees_best_with_validation_labels():
+@pytest.mark.parametrize("choice", ["auto", "best"])
+def test_a_clearly_better_rule_is_chosen_by_validation_labels(choice):
     z, y = crosses()
     train, validation, test = parts(y)
-    classifier = quick().fit(z, train, validation=validation)
-    assert list(classifier.scores_) == ["centroid", "logistic", "logistic+", "mlp"]
+    classifier = quick(choice).fit(z, train, validation=validation)
+    assert tuple(classifier.scores_) == CANDIDATES
+    seen = validation if choice == "best" else None  # may it choose an epoch too?
     for rule in classifier.scores_:
-        alone = quick(rule).fit(z, train, validation=validation).predict(z)
+        alone = quick(rule).fit(z, train, validation=seen).predict(z)
         agreement = (alone == validation)[validation >= 0].float().mean()
         assert classifier.scores_[rule] == pytest.approx(float(agreement))
     assert classifier.rule_ == "mlp"  # no straight line parts a cross
-    alone = quick("mlp").fit(z, train, validation=validation)
+    alone = quick("mlp").fit(z, train, validation=seen)
     assert torch.equal(classifier.predict_proba(z), alone.predict_proba(z))
     assert float((classifier.predict(z) == test)[test >= 0].float().mean()) > 0.9
 
@@ -326,18 +265,20 @@ def test_other_validation_labels_can_choose_another_rule():
     assert quick().fit(z, train, validation=validation).rule_ == "mlp"
 
 
-def test_of_equal_rules_the_most_cautious_is_taken():
+@pytest.mark.parametrize("choice", ["auto", "best"])
+def test_of_equal_rules_the_most_cautious_is_taken(choice):
     z, y = blobs()
     train, validation, _ = parts(y)
     for given in (None, validation):
-        classifier = quick().fit(z, y if given is None else train, validation=given)
+        classifier = quick(choice).fit(z, y if given is None else train, validation=given)
         assert set(classifier.scores_.values()) == {1.0}
         assert classifier.rule_ == "centroid"
 
 
-def test_without_validation_labels_auto_chooses_by_cross_validation():
+@pytest.mark.parametrize("choice", ["auto", "best"])
+def test_without_validation_labels_the_rule_is_chosen_by_cross_validation(choice):
     z, y = crosses()
-    classifier = quick().fit(z, y)
+    classifier = quick(choice).fit(z, y)
     assert classifier.rule_ == "mlp"
     assert classifier.scores_["mlp"] > classifier.scores_["centroid"]
     assert torch.equal(
@@ -419,14 +360,15 @@ def test_a_rare_class_never_vanishes_from_what_is_learned(rule):
 # Wrong input
 
 WRONG_LABELS = [
-    (torch.zeros(5, dtype=torch.long), "labels have 5 entries but the graph has 6 nodes"),
+    (torch.zeros(5, dtype=torch.long), "labels have 5 entries but there are 6 nodes"),
     (torch.full((6,), -1), "no node has a label"),
     (torch.tensor([0, 0, 0, 0, 0, -1]), "all labels are the same"),
     (torch.tensor([0, 0, 0, 0, 0, 1]), "class 1 has a single label"),
     (torch.tensor([0, 0, 0, 1, 1, -2]), "labels must be -1 or more, got -2"),
-    (torch.tensor([0.0, 0, 0, 1, 1, 1]), "labels must be integers, got torch.float32"),
-    (torch.tensor([True, False] * 3), "labels must be integers, got torch.bool"),
-    (["red", "blue"] * 3, "labels must be integers; number the classes"),
+    (torch.tensor([0.5, 0, 0, 1, 1, 1]), "labels must be integers or names, got 0.5"),
+    (torch.tensor([True, False] * 3), "labels must be integers or names, got bool"),
+    (["red", "blue", 3] * 2, "labels must be all integers or all names, got '(red|blue)' and 3"),
+    ([[0, 1]] * 6, r"labels must be one-dimensional, .* got shape \(6, 2\)"),
 ]
 
 
@@ -446,7 +388,7 @@ def test_labels_may_be_a_list_or_an_array():
     expected = NodeClassifier("centroid").fit(z, y).predict_proba(z)
     for given in (y.tolist(), y.numpy(), y.to(torch.int16)):
         found = NodeClassifier("centroid").fit(z.numpy(), given).predict_proba(z.numpy())
-        assert torch.equal(found, expected)
+        np.testing.assert_array_equal(found, expected.numpy())
 
 
 def test_wrong_representations_are_refused():
@@ -455,8 +397,11 @@ def test_wrong_representations_are_refused():
     bad[2, 1] = float("inf")
     for z, message in (
         (torch.ones(4), r"z must have shape \(N, D\)"),
-        (torch.ones(0, 3), r"z must have shape \(N, D\) with N > 0"),
-        (bad, "z has a value that is not finite in row 2"),
+        (torch.ones(0, 3), r"z must have shape \(N, D\) with N, D > 0"),
+        (bad, "z has NaN or infinite values in 1 rows, the first at row 2"),
+        ([["a", "b"]] * 4, "z must be a matrix of numbers"),
+        (csr_matrix(np.eye(4)), "z must be dense, got a sparse matrix"),
+        (torch.eye(4).to_sparse(), "z must be dense, got a sparse matrix"),
     ):
         with pytest.raises(InputError, match=message):
             NodeClassifier().fit(z, labels)
@@ -466,21 +411,55 @@ def test_a_graph_or_validation_labels_of_another_size_are_refused():
     z, y = blobs()
     with pytest.raises(InputError, match="the graph has 6 nodes but z has 36 rows"):
         NodeClassifier().fit(z, y, graph=path_graph(6))
-    with pytest.raises(InputError, match="validation has 5 entries but z has 36 rows"):
+    with pytest.raises(InputError, match="validation labels have 5 entries but there are 36 nodes"):
         NodeClassifier().fit(z, y, validation=y[:5])
 
 
-def test_an_unknown_rule_or_soft_label_suggests_the_nearest():
-    with pytest.raises(InputError, match=r"unknown rule 'logistics'; did you mean 'logistic'\?"):
-        NodeClassifier("logistics")
-    with pytest.raises(InputError, match="unknown soft_labels 'normalise'; did you mean 'normal"):
-        NodeClassifier(soft_labels="normalise")
+WRONG_SETTINGS = [
+    ({"rule": "logistics"}, r"unknown rule 'logistics'; did you mean 'logistic'\?"),
+    ({"rule": 3}, "unknown rule '3'"),
+    ({"soft_labels": "normalise"}, "unknown soft_labels 'normalise'; did you mean 'normalize'"),
+    ({"hidden": 0}, "hidden must be an integer of at least 1, got 0"),
+    ({"epochs": 2.5}, "epochs must be an integer of at least 1, got 2.5"),
+    ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
+    ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
+    ({"seed": None}, "seed must be an integer of at least 0, got None"),
+    ({"alpha": 5}, r"alpha must be in \(0, 1\], got 5"),
+    ({"alpha": float("nan")}, r"alpha must be in \(0, 1\], got nan"),
+    ({"alpha": "a"}, r"alpha must be in \(0, 1\], got 'a'"),
+]
+
+
+@pytest.mark.parametrize(("settings", "message"), WRONG_SETTINGS, ids=str)
+def test_wrong_settings_are_refused_by_fit_and_before(settings, message):
+    """Defect 27: hidden=0, alpha=5 and steps=0 were accepted."""
+    z, y = blobs()
+    classifier = NodeClassifier(**settings)
+    for call in (lambda: classifier.fit(z, y), classifier.check_settings):
+        with pytest.raises(InputError, match=message):
+            call()
+
+
+def test_a_validation_label_of_an_unknown_class_is_refused():
+    """Defect 27: it scored 0 silently."""
+    z, y = blobs()
+    train, validation, _ = parts(y)
+    validation[1] = 7
+    with pytest.raises(InputError, match="validation labels have the class 7, which no label has"):
+        quick("best").fit(z, train, validation=validation)
+    names = np.array(["a", "b", "c"])
+    with pytest.raises(InputError, match="the class 'd', which no label has"):
+        quick().fit(z, names[y], validation=["d"] + [None] * 35)
 
 
 def test_predict_wants_a_fit_and_the_same_columns():
     z, y = blobs()
-    with pytest.raises(NotFitted, match=r"call fit\(z, labels\) first"):
-        NodeClassifier().predict(z)
+    for error in (NotFitted, NotFittedError):
+        with pytest.raises(error, match=r"call fit\(z, labels\) first"):
+            NodeClassifier().predict(z)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(NodeClassifier())
+    check_is_fitted(NodeClassifier("centroid").fit(z, y))
     classifier = NodeClassifier("centroid").fit(z, y)
     with pytest.raises(InputError, match="z has 2 columns but fit was given 3"):
         classifier.predict(z[:, :2])

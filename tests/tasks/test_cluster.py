@@ -1,8 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from brgcl.errors import InputError
+from brgcl.tasks.checks import check_num_clusters
 from brgcl.tasks.cluster import cluster, kmeans
 from brgcl.tasks.metrics import clustering_accuracy
 
@@ -24,14 +26,14 @@ def test_kmeans_finds_the_directions():
     assert found.num_clusters == 3
 
 
-def test_centers_and_inertia_belong_to_the_unit_rows():
+def test_centers_and_objective_belong_to_the_unit_rows():
     z, _ = three_directions()
     found = kmeans(z, 3)
     unit = z / z.norm(dim=1, keepdim=True)
     means = torch.stack([unit[found.assignment == k].mean(0) for k in range(3)])
     torch.testing.assert_close(found.centers, means)
     distance = (unit - means[found.assignment]).square().sum()
-    assert found.inertia == pytest.approx(float(distance), rel=1e-4)
+    assert found.objective == pytest.approx(float(distance), rel=1e-4)
 
 
 def test_without_normalising_lengths_matter():
@@ -50,9 +52,9 @@ def test_the_same_seed_gives_the_same_clusters_and_leaves_z_alone():
     assert torch.equal(z, before)
 
 
-def test_more_starts_lower_the_inertia():
+def test_more_starts_lower_the_objective():
     z = torch.randn(200, 8, generator=torch.Generator().manual_seed(0))
-    assert kmeans(z, 10, n_init=10).inertia < kmeans(z, 10, n_init=1).inertia
+    assert kmeans(z, 10, n_init=10).objective < kmeans(z, 10, n_init=1).objective
 
 
 def test_cluster_with_a_number_is_kmeans():
@@ -62,12 +64,12 @@ def test_cluster_with_a_number_is_kmeans():
 
 def test_cluster_without_a_number_finds_it():
     z, truth = three_directions()
-    found = cluster(z)
+    found = cluster(z, xi=0.4)
     assert found.num_clusters == 3
     assert clustering_accuracy(found.assignment, truth) == 1
     unit = z / z.norm(dim=1, keepdim=True)
-    expected = (unit - found.centers[found.assignment]).square().sum()
-    assert found.inertia == pytest.approx(float(expected), rel=1e-4)
+    expected = (unit - found.centers[found.assignment]).square().sum() + 0.4 * 3
+    assert found.objective == pytest.approx(float(expected), rel=1e-4)
 
 
 def test_a_higher_xi_gives_fewer_clusters():
@@ -86,13 +88,21 @@ def test_arrays_and_zero_rows_are_fine():
     [
         (torch.ones(3, 2), {"num_clusters": 0}, r"must be in 1\.\.3, the number of nodes, got 0"),
         (torch.ones(3, 2), {"num_clusters": 4}, r"must be in 1\.\.3, the number of nodes, got 4"),
-        (torch.ones(3), {}, r"shape \(N, D\) with at least one node, got \(3,\)"),
-        (torch.ones(0, 2), {}, "at least one node"),
-        (torch.tensor([[1.0], [torch.nan]]), {}, "1 rows with NaN .* the first at node 1"),
+        (torch.ones(3, 2), {"num_clusters": 2.5}, "num_clusters must be an integer, got 2.5"),
+        (torch.ones(3, 2), {"num_clusters": "2"}, "num_clusters must be an integer, got '2'"),
+        (torch.ones(3, 2), {"num_clusters": True}, "num_clusters must be an integer, got True"),
+        (torch.ones(3), {}, r"shape \(N, D\) with N, D > 0, got \(3,\)"),
+        (torch.ones(0, 2), {}, r"N, D > 0, got \(0, 2\)"),
+        (
+            torch.tensor([[1.0], [torch.nan]]),
+            {},
+            "NaN or infinite values in 1 rows, the first at row 1",
+        ),
         (torch.ones(3, 2), {"xi": 0.0}, "xi must be above 0, got 0.0"),
     ],
 )
 def test_wrong_input_is_named(z, options, message):
+    """Defect 29: `num_clusters=2.5` reached scikit-learn."""
     with pytest.raises(InputError, match=message):
         cluster(z, **options)
 
@@ -100,3 +110,26 @@ def test_wrong_input_is_named(z, options, message):
 def test_kmeans_needs_a_start():
     with pytest.raises(InputError, match="n_init must be at least 1, got 0"):
         kmeans(torch.ones(3, 2), 1, n_init=0)
+
+
+def test_fewer_distinct_rows_than_clusters_give_fewer_clusters_and_one_message(caplog):
+    """Defect 47: scikit-learn's own warning was shown."""
+    z = torch.tensor([[1.0, 0.0], [0.0, 1.0]]).repeat(4, 1)
+    found = kmeans(z, 5)  # a warning would be an error here
+    assert found.num_clusters == 2
+    assert found.assignment.tolist() in ([0, 1] * 4, [1, 0] * 4)
+    torch.testing.assert_close(found.centers[found.assignment], z)
+    assert caplog.messages == ["z has only 2 distinct rows: 2 clusters were made instead of 5"]
+
+
+def test_a_number_of_clusters_can_be_checked_before_training():
+    """Defect 20: `-k 500` was refused only after training."""
+    assert check_num_clusters(np.int64(3), 5) == 3
+    with pytest.raises(InputError, match=r"in 1\.\.120, the number of nodes, got 500"):
+        check_num_clusters(500, 120)
+
+
+def test_a_data_frame_is_clustered_like_its_values():
+    z, _ = three_directions()
+    frame = pd.DataFrame(z.numpy(), columns=["a", "b", "c"])
+    assert torch.equal(cluster(frame, 3).assignment, cluster(z, 3).assignment)

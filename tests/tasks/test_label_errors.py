@@ -99,7 +99,7 @@ def test_input_is_left_as_it_was_and_the_result_repeats(planted):
 
 def test_wrong_labels_are_refused(planted):
     z, _, given = planted
-    with pytest.raises(InputError, match="labels have 44 entries but the graph has 45 nodes"):
+    with pytest.raises(InputError, match="labels have 44 entries but there are 45 nodes"):
         find_label_errors(z, given[:44])
     with pytest.raises(InputError, match="no node has a label"):
         find_label_errors(z, torch.full((45,), -1))

@@ -9,12 +9,6 @@ follow those of the online one by a moving average.
 
 There are no negatives. The learning rate rises linearly during the warm-up and then falls to 0
 along a cosine. The representation is the online network's code, before the predictor.
-
-Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale Representation Learning
-on Graphs via Bootstrapping, ICLR 2022. Differences: fewer epochs at a higher learning rate and
-stronger views, chosen by validation accuracy on cora and citeseer; both directions of an edge are
-dropped together; no biases before batch normalisation, which would remove them; attributes are
-scaled.
 """
 
 import math
@@ -25,54 +19,44 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare, seeded
-from brgcl.config import ViewSettings, check_types, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.inputs import seeded
+from brgcl.config import (
+    Count,
+    Positive,
+    Probability,
+    Settings,
+    Share,
+    ViewSettings,
+    Weight,
+    Whole,
+    setting,
+)
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 from brgcl.method.views import Diffusion, two_views
 
 
 @dataclass(frozen=True)
-class BGRLConfig:
+class BGRLConfig(Settings):
     """Settings of BGRL."""
 
-    hidden: int = 512
-    """Units of the first layer."""
-    dim: int = 256
-    """Dimension of the representations."""
-    predictor_hidden: int = 512
-    """Units of the predictor's hidden layer."""
-    drop1: float = 0.4
-    """Share of edges dropped in view 1."""
-    drop2: float = 0.4
-    """Share of edges dropped in view 2."""
-    mask1: float = 0.5
-    """Share of attribute columns masked in view 1."""
-    mask2: float = 0.5
-    """Share of attribute columns masked in view 2."""
-    momentum: float = 0.99
-    """Share of its own weights that the target keeps in the first epoch."""
-    lr: float = 1e-3
-    """Highest learning rate of AdamW."""
-    weight_decay: float = 1e-5
-    """Weight decay in AdamW."""
-    epochs: int = 300
-    """Training epochs."""
-    warmup_epochs: int = 30
-    """Epochs in which the learning rate rises."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("hidden", "dim", "predictor_hidden", "epochs"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("drop1", "drop2", "mask1", "mask2"):
-            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        require(self, "momentum", 0 <= self.momentum <= 1, "in [0, 1]")
-        require(self, "lr", self.lr > 0, "above 0")
-        for name in ("weight_decay", "warmup_epochs"):
-            require(self, name, getattr(self, name) >= 0, "0 or more")
+    hidden: Count = setting(512, "Units of the first layer.")
+    dim: Count = setting(256, "Dimension of the representations.")
+    predictor_hidden: Count = setting(512, "Units of the predictor's hidden layer.")
+    drop1: Share = setting(0.4, "Share of edges dropped in view 1.")
+    drop2: Share = setting(0.4, "Share of edges dropped in view 2.")
+    mask1: Share = setting(0.5, "Share of attribute columns masked in view 1.")
+    mask2: Share = setting(0.5, "Share of attribute columns masked in view 2.")
+    momentum: Probability = setting(
+        0.99, "Share of its own weights that the target keeps in the first epoch."
+    )
+    lr: Positive = setting(1e-3, "Highest learning rate of AdamW.")
+    weight_decay: Weight = setting(1e-5, "Weight decay in AdamW.")
+    epochs: Count = setting(300, "Training epochs.")
+    warmup_epochs: Whole = setting(30, "Epochs in which the learning rate rises.")
 
 
 class Network(nn.Module):
@@ -109,6 +93,7 @@ def fit(
     """Train the online network; `labels` are not read."""
     prepared = prepare(graph)
     x = prepared.x
+    check_width(*x.shape, config.hidden, config.dim, config.predictor_hidden, config.dim)
     online, target = (
         Network(x.shape[1], config.hidden, config.dim, generator) for _ in range(2)
     )  # the target starts from weights of its own
@@ -168,3 +153,38 @@ def follow(target: nn.Module, online: nn.Module, share: float) -> None:
     """Move the target's weights a share of the way to the online network's, in place."""
     for slow, fast in zip(target.parameters(), online.parameters(), strict=True):
         slow.lerp_(fast, share)
+
+
+METHOD = Method(
+    name="bgrl",
+    fit=fit,
+    Config=BGRLConfig,
+    kind="representation",
+    citation=(
+        "Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale "
+        "Representation Learning on Graphs via Bootstrapping, ICLR 2022"
+    ),
+    cost="time O(E D + N D²); memory O(E + N D)",
+    source="The authors' code for coauthor-cs",
+    sources={
+        "warmup_epochs": "A tenth of the epochs, as in the authors' code",
+    },
+    ours={
+        "drop1": "by validation accuracy on cora and citeseer",
+        "drop2": "likewise",
+        "mask1": "likewise",
+        "mask2": "likewise",
+        "lr": "by validation accuracy on cora; the authors have 0.00001 and 10,000 epochs",
+        "epochs": "by validation accuracy on cora",
+    },
+    presets={
+        "citeseer": {"hidden": 1024, "dim": 512, "epochs": 50, "warmup_epochs": 5},
+        "coauthor-cs": {"drop1": 0.3, "drop2": 0.2, "mask1": 0.3, "mask2": 0.4},
+    },
+    deviations=(
+        "Far fewer epochs at a higher learning rate.",
+        "Both directions of an edge are dropped together.",
+        "There are no biases before batch normalisation, which would remove them.",
+        "Attributes are scaled.",
+    ),
+)

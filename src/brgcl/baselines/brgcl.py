@@ -1,14 +1,16 @@
 """BRGCL as one of the methods: the estimator behind the common contract."""
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch_geometric.data import Data
 
-from brgcl.config import BRGCLConfig
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.config import PAPER_LITERAL, PAPER_TABLE, BRGCLConfig
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.method.dpmeans import Clustering
 from brgcl.model import BRGCL
-from brgcl.progress import describe
 
 
 def fit(
@@ -18,12 +20,59 @@ def fit(
     generator: torch.Generator,
     report: Reporter | None = None,
     checkpoint: Path | None = None,
+    seed: int | None = None,
 ) -> Fitted:
-    """Train BRGCL on attributes and edges; `labels` are not read."""
-    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    """Train BRGCL on attributes and edges; `labels` are not read.
+
+    The seed of the model is drawn from `generator`, unless one is given.
+    """
+    if seed is None:
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
     model = BRGCL.from_config(config.replace(seed=seed))
     callback = None
     if report is not None:
-        callback = lambda epoch: report(epoch.epoch, config.epochs, describe(epoch))  # noqa: E731
+        callback = lambda epoch: report(epoch.epoch, config.epochs, str(epoch))  # noqa: E731
     model.fit(graph, callback=callback, checkpoint=checkpoint)
-    return Fitted(model.representations_, model=model)
+    return Fitted(
+        model.representations_,
+        clustering=Clustering(
+            model.pseudo_labels_, model.prototypes_, math.nan, (), model.num_prototypes_capped_
+        ),
+        confidence=model.confidence_,
+        confident=model.confident_,
+        model=model,
+    )
+
+
+GRACE = "GRACE (Zhu et al. 2020) for Cora"
+APPNP = "APPNP (Klicpera et al. 2019)"
+
+METHOD = Method(
+    name="brgcl",
+    fit=fit,
+    Config=BRGCLConfig,
+    kind="representation",
+    citation="Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022",
+    cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
+    source="Ours, see parameters.md",
+    sources={
+        "num_layers": "The paper",
+        **dict.fromkeys(("drop1", "drop2", "mask1", "mask2", "tau"), GRACE),
+        **dict.fromkeys(("alpha", "propagation_steps"), APPNP),
+    },
+    deviations=("Every reading of the paper is in [deviations.md](deviations.md), one line each.",),
+    resumable=True,
+)
+PAPER = replace(
+    METHOD,
+    name="brgcl-paper",
+    citation="Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022, as printed",
+    cost="time O(N² D); memory O(E + N D)",
+    sources={**METHOD.sources, **dict.fromkeys((*PAPER_LITERAL, "xi", "gamma0"), "The paper")},
+    presets={
+        "default": {**PAPER_LITERAL, "xi": 0.2, "gamma0": 0.3},  # those of cora
+        **{name: {"xi": xi, "gamma0": gamma0} for name, (xi, gamma0) in PAPER_TABLE.items()},
+    },
+    reduced={name: {"num_negatives": 256} for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")},
+    deviations=("It takes the printed side of [deviations.md](deviations.md) wherever it can.",),
+)

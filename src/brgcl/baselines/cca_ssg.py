@@ -6,11 +6,6 @@ With A and B the column-standardised codes of two views, D columns each,
 
 There are no negatives, no projection and no second network; a view drops edges and masks columns
 of the attributes. The representation is the encoder's output on the whole graph.
-
-Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to Self-supervised Graph Neural
-Networks, NeurIPS 2021. Differences: both directions of an edge are dropped together; attributes of
-coauthor-cs are scaled like all others; the loss is divided by D, which Adam does not notice; the
-last layer has no bias, since the loss does not depend on one.
 """
 
 from dataclasses import dataclass
@@ -21,47 +16,32 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare
-from brgcl.config import ViewSettings, check_types, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.descent import descend
+from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import decorrelation_loss
 from brgcl.method.views import View, make_view
 
 
 @dataclass(frozen=True)
-class CCASSGConfig:
+class CCASSGConfig(Settings):
     """Settings of CCA-SSG."""
 
-    encoder: Literal["gcn", "mlp"] = "gcn"
-    """Graph convolutions, or a perceptron of two layers that sees no edges."""
-    num_layers: int = 2
-    """Graph convolutions (gcn only)."""
-    hidden: int = 512
-    """Units of every layer but the last."""
-    dim: int = 512
-    """Dimension of the representations."""
-    drop: float = 0.4
-    """Share of edges dropped in each view."""
-    mask: float = 0.1
-    """Share of attribute columns masked in each view."""
-    decorrelation_weight: float = 1e-3
-    """Weight of the decorrelation of dimensions."""
-    lr: float = 1e-3
-    """Learning rate of Adam."""
-    epochs: int = 50
-    """Training epochs."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("num_layers", "hidden", "dim", "epochs"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("drop", "mask"):
-            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        require(self, "decorrelation_weight", self.decorrelation_weight >= 0, "0 or more")
-        require(self, "lr", self.lr > 0, "above 0")
+    encoder: Literal["gcn", "mlp"] = setting(
+        "gcn", "Graph convolutions, or a perceptron of two layers that sees no edges."
+    )
+    num_layers: Count = setting(2, "Graph convolutions (gcn only).")
+    hidden: Count = setting(512, "Units of every layer but the last.")
+    dim: Count = setting(512, "Dimension of the representations.")
+    drop: Share = setting(0.4, "Share of edges dropped in each view.")
+    mask: Share = setting(0.1, "Share of attribute columns masked in each view.")
+    decorrelation_weight: Weight = setting(1e-3, "Weight of the decorrelation of dimensions.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam.")
+    epochs: Count = setting(50, "Training epochs.")
 
 
 def fit(
@@ -74,11 +54,13 @@ def fit(
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
     perceptron = config.encoder == "mlp"
+    num_layers = 2 if perceptron else config.num_layers
+    check_width(*prepared.x.shape, *[config.hidden] * (num_layers - 1), config.dim)
     network = Encoder(
         prepared.x.shape[1],
         hidden=config.hidden,
         dim=config.dim,
-        num_layers=2 if perceptron else config.num_layers,
+        num_layers=num_layers,
         generator=generator,
     )
     # standardised columns hide the last bias; Adam would add up rounding errors in it
@@ -91,9 +73,7 @@ def fit(
         views = [make_view(prepared, settings, generator) for _ in range(2)]
         h1, h2 = (encode(network, norm, prepared, view) for view in views)
         loss = decorrelation_loss(h1, h2, weight=config.decorrelation_weight)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     whole = View(prepared.adjacency.normalized, None, None)
@@ -117,3 +97,36 @@ def encode(network: Encoder, norm: nn.BatchNorm1d | None, graph: Graph, view: Vi
     hidden = graph.x @ (first if columns is None else columns[:, None] * first) + network.biases[0]
     codes: Tensor = F.relu(norm(hidden)) @ second + network.biases[1]
     return codes
+
+
+METHOD = Method(
+    name="cca-ssg",
+    fit=fit,
+    Config=CCASSGConfig,
+    kind="representation",
+    citation=(
+        "Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to "
+        "Self-supervised Graph Neural Networks, NeurIPS 2021"
+    ),
+    cost="time O(E D + N D²); memory O(E + N D)",
+    source="The authors' code",
+    sources={
+        "encoder": (
+            'The authors\' code; `"mlp"` for coauthor-cs: two layers, batch normalisation, no edges'
+        ),
+    },
+    presets={
+        "citeseer": {"num_layers": 1, "mask": 0.0, "decorrelation_weight": 0.0005, "epochs": 20},
+        "pubmed": {"drop": 0.5, "mask": 0.3, "epochs": 100},
+        "coauthor-cs": {"encoder": "mlp", "mask": 0.2},
+    },
+    deviations=(
+        "Both directions of an edge are dropped together.",
+        "Attributes of coauthor-cs are scaled like all others.",
+        "The loss is divided by D, which Adam does not notice.",
+        (
+            "The last layer has no bias: the loss does not depend on one, so that Adam "
+            "would only add up rounding errors in it."
+        ),
+    ),
+)

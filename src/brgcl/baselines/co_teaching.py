@@ -6,13 +6,6 @@ smallest loss is what the *other* network learns from, so that neither confirms 
     S_1, S_2 = the R(t) n nodes of smallest CE_1, CE_2
     loss = mean_{i in S_2} CE_1(i) + mean_{i in S_1} CE_2(i)
     R(t) = 1 - forget_rate * min(t / ramp_epochs, 1)
-
-Han et al., Co-teaching: Robust Training of Deep Neural Networks with Extremely Noisy Labels,
-NeurIPS 2018. This is the original; what some graph benchmarks call so is Co-teaching+ (Yu et al.
-2019), which trains only where the two networks disagree.
-Differences: GCNs with the GCN's settings instead of image networks; all labelled nodes are one
-batch; the authors' code divides the mean loss by the count once more, and measures each network
-alone where the mean of both probabilities predicts here.
 """
 
 import torch
@@ -20,10 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig as PeersConfig
 from brgcl.baselines.shared.twin_gcns import kept_share, smallest, train_peers
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 def exchanged_loss(first: Tensor, second: Tensor, target: Tensor, share: float) -> Tensor:
@@ -55,3 +50,43 @@ def fit(
         return exchanged_loss(first[nodes], second[nodes], given, kept_share(epoch, config))
 
     return train_peers(prepare(graph), labels, config, generator, loss, report).fitted()
+
+
+METHOD = Method(
+    name="co-teaching",
+    fit=fit,
+    Config=PeersConfig,
+    kind="classifier",
+    citation=(
+        "Han et al., Co-teaching: Robust Training of Deep Neural Networks with Extremely "
+        "Noisy Labels, NeurIPS 2018"
+    ),
+    cost="time and memory O(E h + N F h), twice",
+    source="The GCN's authors",
+    sources={
+        "lr": "The GCN's authors; 0.001 in Co-teaching's code",
+        "epochs": "The authors' code, and the GCN's",
+        "forget_rate": "The authors: the true noise rate; 0.2 is that of the NoisyGL benchmark",
+    },
+    ours={
+        "ramp_epochs": "by validation accuracy, below; 10 in the authors' code",
+    },
+    presets=GCN_PRESETS,
+    deviations=(
+        "GCNs instead of image networks, and one batch of all labelled nodes.",
+        (
+            "The mean of the two probabilities predicts (the authors measure each network "
+            "alone), and the representation is both hidden layers side by side."
+        ),
+        (
+            "The released code divides a mean loss by its count once more, and starts the "
+            "ramp an epoch earlier."
+        ),
+        (
+            "This is the original method: what some graph benchmarks call Co-teaching is "
+            "Co-teaching+ (Yu et al. 2019), which learns only where the networks "
+            "disagree."
+        ),
+    ),
+    oracle="the noise rate (forget_rate)",
+)

@@ -6,47 +6,20 @@ Negatives are the codes of the same graph with the rows of X shuffled. The score
 trained towards 1 and those of the negatives towards 0, by binary cross-entropy.
 
 `train_infomax` trains it, one view, until the training loss stops falling.
-
-Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019. Differences: none
-that we know of.
 """
-
-from dataclasses import dataclass
 
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.infomax import train_infomax
-from brgcl.baselines.shared.inputs import prepare
-from brgcl.config import check_types, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
-
-
-@dataclass(frozen=True)
-class DGIConfig:
-    """Settings of DGI."""
-
-    dim: int = 512
-    """Dimension of the representations."""
-    lr: float = 1e-3
-    """Learning rate of Adam."""
-    epochs: int = 10000
-    """Most training epochs."""
-    patience: int = 20
-    """Stop when the training loss has not fallen for so many epochs."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("dim", "epochs", "patience"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        require(self, "lr", self.lr > 0, "above 0")
+from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 def fit(
     graph: Data,
     labels: ObservedLabels | None,
-    config: DGIConfig,
+    config: InfomaxConfig,
     generator: torch.Generator,
     report: Reporter | None = None,
 ) -> Fitted:
@@ -55,11 +28,26 @@ def fit(
     codes = train_infomax(
         prepared.x,
         [prepared.adjacency.normalized],
-        dim=config.dim,
-        lr=config.lr,
-        epochs=config.epochs,
-        patience=config.patience,
-        generator=generator,
-        report=report,
+        config,
+        generator,
+        report,
     )
     return Fitted(codes)
+
+
+METHOD = Method(
+    name="dgi",
+    fit=fit,
+    Config=InfomaxConfig,
+    kind="representation",
+    citation=("Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019"),
+    cost="time and memory O(E D + N D)",
+    source="The authors' code",
+    sources={
+        "epochs": "The authors' code; patience ends training long before",
+    },
+    presets={
+        "pubmed": {"dim": 256},
+    },
+    deviations=("Shuffling X and multiplying by W is computed as shuffling X W.",),
+)

@@ -11,12 +11,6 @@ they are joined with what the representations Z (unit rows, from a GAT) say, alo
 for n rows of k dimensions, of which n_c have c as their largest Y. The first term spreads the
 rows over many dimensions, the second draws those of a class together. In the end logistic
 regression learns the denoised labels of the labelled nodes from Z.
-
-Chen, Zhang, Huang, Su, Lin, Xiao, Xia & Liu, ERASE: Error-Resilient Representation Learning on
-Graphs for Label Noise Tolerance, CIKM 2024. Written from the formulas alone; their code was not
-read. Differences: A has self-loops; class means are those of the labelled nodes by their present
-labels, in a pass without dropout; propagation is sparse; the graph is never cut into batches;
-the validation labels are looked at every ten epochs.
 """
 
 from dataclasses import dataclass
@@ -31,61 +25,53 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, seeded
-from brgcl.config import check_types, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.inputs import labelled_nodes, seeded
+from brgcl.config import (
+    Count,
+    Positive,
+    Probability,
+    Settings,
+    Share,
+    Weight,
+    Whole,
+    require,
+    setting,
+)
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.graph import adjacency_from_edges
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 
 
 @dataclass(frozen=True)
-class ERASEConfig:
+class ERASEConfig(Settings):
     """Settings of ERASE."""
 
-    hidden: int = 256
-    """Units of the first layer, over all heads."""
-    heads: int = 8
-    """Attention heads of the first layer; the second has one."""
-    dim: int = 512
-    """Dimension of the representations."""
-    dropout: float = 0.5
-    """Share dropped of the input of each layer."""
-    gamma1: float = 1.0
-    """Weight of the rate within classes, and precision of the rate of all rows."""
-    gamma2: float = 2.0
-    """Weight of the rate of all rows."""
-    eps: float = 0.05
-    """Distortion up to which rows are coded."""
-    alpha: float = 0.6
-    """Share that a label keeps in a step of propagation."""
-    beta: float = 0.6
-    """Weight of the labels against the class means."""
-    steps: int = 5
-    """Steps of propagation."""
-    lr: float = 1e-3
-    """Learning rate of Adam (AMSGrad)."""
-    weight_decay: float = 5e-4
-    """L2 penalty in Adam."""
-    epochs: int = 400
-    """Training epochs at most."""
-    patience: int = 150
-    """Stop after so many epochs without a better validation accuracy."""
-    every: int = 10
-    """Epochs between two looks at the validation labels."""
+    hidden: Count = setting(256, "Units of the first layer, over all heads.")
+    heads: Count = setting(8, "Attention heads of the first layer; the second has one.")
+    dim: Count = setting(512, "Dimension of the representations.")
+    dropout: Share = setting(0.5, "Share dropped of the input of each layer.")
+    gamma1: Positive = setting(
+        1.0, "Weight of the rate within classes, and precision of the rate of all rows."
+    )
+    gamma2: Weight = setting(2.0, "Weight of the rate of all rows.")
+    eps: Positive = setting(0.05, "Distortion up to which rows are coded.")
+    alpha: Probability = setting(0.6, "Share that a label keeps in a step of propagation.")
+    beta: Probability = setting(0.6, "Weight of the labels against the class means.")
+    steps: Whole = setting(5, "Steps of propagation.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam (AMSGrad).")
+    weight_decay: Weight = setting(5e-4, "L2 penalty in Adam.")
+    epochs: Count = setting(400, "Training epochs at most.")
+    patience: Count = setting(
+        150, "Stop after so many epochs without a better validation accuracy."
+    )
+    every: Count = setting(10, "Epochs between two looks at the validation labels.")
 
     def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("hidden", "heads", "dim", "epochs", "patience", "every"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("lr", "eps", "gamma1"):
-            require(self, name, getattr(self, name) > 0, "above 0")
-        for name in ("weight_decay", "gamma2", "steps"):
-            require(self, name, getattr(self, name) >= 0, "0 or more")
-        for name in ("alpha", "beta"):
-            require(self, name, 0 <= getattr(self, name) <= 1, "in [0, 1]")
-        require(self, "dropout", 0 <= self.dropout < 1, "in [0, 1)")
+        """Check every field, and what they need of each other."""
+        super().__post_init__()
         require(self, "hidden", self.hidden % self.heads == 0, "a multiple of heads")
 
 
@@ -136,9 +122,7 @@ def fit(
             soft = denoise(soft, everywhere, config.alpha, config.steps)
             z = network.train()(x, links, generator)[nodes]
             loss = rate_loss(z, soft[nodes].argmax(1), C, config)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
+            descend(optimizer, loss)
             last = epoch == config.epochs
             stale += 1
             if last or (epoch % config.every == 0 and best.wants(last=last)):
@@ -251,3 +235,52 @@ def classify(z: Tensor, nodes: Tensor, label: Tensor, num_classes: int) -> Tenso
             model.fit(z[nodes].numpy(), label.numpy())
         found[:, model.classes_] = model.predict_proba(z.numpy())
     return torch.from_numpy(found).clamp_min(1e-30).log()
+
+
+METHOD = Method(
+    name="erase",
+    fit=fit,
+    Config=ERASEConfig,
+    kind="classifier",
+    citation=(
+        "Chen, Zhang, Huang, Su, Lin, Xiao, Xia & Liu, ERASE: Error-Resilient "
+        "Representation Learning on Graphs for Label Noise Tolerance, CIKM 2024"
+    ),
+    cost="time O(E D + N F h + N h D + n² D) with n labels; memory O(E + N D)",
+    source="The authors' settings",
+    sources={
+        "hidden": (
+            "The authors' settings; that these are the units of all heads together is our reading"
+        ),
+        "dropout": (
+            "The authors' settings; on the inputs of both layers, not on attention, is ours"
+        ),
+        "gamma2": "The authors' settings, for cora",
+        "eps": "The authors' settings, for cora",
+        "alpha": "The authors' settings, for cora",
+        "beta": "The authors' settings, for cora",
+        "steps": "The authors' settings, for cora",
+    },
+    ours={
+        "every": "not in the formulas",
+    },
+    presets={
+        "citeseer": {"eps": 0.4, "beta": 0.7, "steps": 4},
+        "pubmed": {"gamma2": 3.0, "steps": 3},
+        "ogbn-arxiv": {"alpha": 0.5, "steps": 50},
+    },
+    deviations=(
+        (
+            "Written from the formulas alone, without a look at the authors' code, whose "
+            "licence forbids commercial use."
+        ),
+        (
+            "Ours are therefore: self-loops in A; labels Y that are carried from epoch to "
+            "epoch; class means of the labelled nodes by their present labels, from a "
+            "pass without dropout; the loss over the labelled nodes; logistic regression "
+            "on the labelled nodes with their present labels; and a look at the "
+            "validation labels every ten epochs."
+        ),
+        ("The authors train ogbn-arxiv in batches; here every epoch sees the whole graph."),
+    ),
+)

@@ -16,23 +16,24 @@ where a' is the other view of a. Tiles above the diagonal do for both triangles.
 the sums run over a sample of m nodes, in both views, and cost O(N m D): total_a is s(w_a, w_a')
 plus (N - 1)/m' times the sum over the m' sampled nodes other than a's own. A sample of all nodes
 is the exact loss.
-
-Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020. Differences: both
-directions of an edge are dropped together; negatives are sampled on graphs above 4,000 nodes.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
 import torch.nn.functional as F
+from annotated_types import Ge
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import prepare, seeded
-from brgcl.config import ViewSettings, check_types, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.descent import descend
+from brgcl.baselines.shared.inputs import seeded
+from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import (
     CACHE_BYTES,
     LOG2_E,
@@ -44,46 +45,26 @@ from brgcl.method.views import two_views
 
 
 @dataclass(frozen=True)
-class GRACEConfig:
+class GRACEConfig(Settings):
     """Settings of GRACE."""
 
-    dim: int = 128
-    """Dimension of the representations; the first layer has twice as many units."""
-    projection_dim: int = 128
-    """Units of the projection's hidden layer."""
-    activation: Literal["relu", "prelu"] = "relu"
-    """Non-linearity after both layers."""
-    drop1: float = 0.2
-    """Share of edges dropped in view 1."""
-    drop2: float = 0.4
-    """Share of edges dropped in view 2."""
-    mask1: float = 0.3
-    """Share of attribute columns masked in view 1."""
-    mask2: float = 0.4
-    """Share of attribute columns masked in view 2."""
-    tau: float = 0.4
-    """Temperature."""
-    num_negatives: int | Literal["auto"] | None = "auto"
-    """Sampled negatives per epoch: none = all nodes, auto = all up to 4,000 nodes, then 512."""
-    lr: float = 5e-4
-    """Learning rate of Adam."""
-    weight_decay: float = 1e-5
-    """L2 penalty in Adam."""
-    epochs: int = 200
-    """Training epochs."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("dim", "projection_dim", "epochs"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("drop1", "drop2", "mask1", "mask2"):
-            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        require(self, "tau", self.tau >= 0.05, "at least 0.05")  # exp(1 / tau) is not shifted
-        require(self, "lr", self.lr > 0, "above 0")
-        require(self, "weight_decay", self.weight_decay >= 0, "0 or more")
-        if isinstance(self.num_negatives, int):
-            require(self, "num_negatives", self.num_negatives >= 2, "at least 2, auto or none")
+    dim: Count = setting(
+        128, "Dimension of the representations; the first layer has twice as many units."
+    )
+    projection_dim: Count = setting(128, "Units of the projection's hidden layer.")
+    activation: Literal["relu", "prelu"] = setting("relu", "Non-linearity after both layers.")
+    drop1: Share = setting(0.2, "Share of edges dropped in view 1.")
+    drop2: Share = setting(0.4, "Share of edges dropped in view 2.")
+    mask1: Share = setting(0.3, "Share of attribute columns masked in view 1.")
+    mask2: Share = setting(0.4, "Share of attribute columns masked in view 2.")
+    tau: Annotated[float, Ge(0.05)] = setting(0.4, "Temperature.")  # exp(1 / tau) is not shifted
+    num_negatives: Annotated[int, Ge(2)] | Literal["auto"] | None = setting(
+        "auto",
+        "Sampled negatives per epoch: none = all nodes, auto = all up to 4,000 nodes, then 512.",
+    )
+    lr: Positive = setting(5e-4, "Learning rate of Adam.")
+    weight_decay: Weight = setting(1e-5, "L2 penalty in Adam.")
+    epochs: Count = setting(200, "Training epochs.")
 
 
 def fit(
@@ -96,6 +77,7 @@ def fit(
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
     N, F_ = prepared.x.shape
+    check_width(*prepared.x.shape, 2 * config.dim, config.dim, config.projection_dim, config.dim)
     network = Encoder(
         F_,
         hidden=2 * config.dim,
@@ -126,9 +108,7 @@ def fit(
             for view in views
         )
         loss = contrast(p1, p2, config.tau, negatives=sample_negatives(N, count, generator))
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     with torch.no_grad():
@@ -262,3 +242,64 @@ def _sampled(w: Tensor, tau: float, negatives: Tensor, tile_bytes: int) -> tuple
     gradient += (of_positive[:, None] * w).roll(N, 0)
     gradient.index_add_(0, where, of_columns)
     return loss / rows, gradient
+
+
+METHOD = Method(
+    name="grace",
+    fit=fit,
+    Config=GRACEConfig,
+    kind="representation",
+    citation=("Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020"),
+    cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
+    source="The authors' code",
+    ours={
+        "num_negatives": (
+            "all nodes, as the authors, up to 4,000 nodes, then a new sample of 512 in each epoch"
+        ),
+    },
+    presets={
+        "citeseer": {
+            "dim": 256,
+            "projection_dim": 256,
+            "activation": "prelu",
+            "drop2": 0.0,
+            "mask2": 0.2,
+            "tau": 0.9,
+            "lr": 0.001,
+        },
+        "pubmed": {
+            "dim": 256,
+            "projection_dim": 256,
+            "drop1": 0.4,
+            "drop2": 0.1,
+            "mask1": 0.0,
+            "mask2": 0.2,
+            "tau": 0.7,
+            "lr": 0.001,
+            "epochs": 1500,
+        },
+        "coauthor-cs": {
+            "dim": 256,
+            "projection_dim": 256,
+            "activation": "prelu",
+            "drop1": 0.3,
+            "drop2": 0.2,
+            "epochs": 1000,
+        },
+    },
+    reduced={
+        name: {"num_negatives": 512, "epochs": 300}
+        for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")
+    },
+    deviations=(
+        "Both directions of an edge are dropped together.",
+        (
+            "The loss and its gradient are computed in tiles of rows and never hold N x N "
+            "numbers; the value is the same."
+        ),
+        (
+            "On graphs above 4,000 nodes negatives are sampled, the same nodes for every "
+            "row; `num_negatives=none` takes all."
+        ),
+    ),
+)

@@ -10,65 +10,51 @@ attributes x^ of masked nodes from those of their neighbours that are left:
 
 x^ = Z W + b is never built: x · x^ is (X W')_i · z_i + x_i · b and |x^|² is the quadratic form of
 W W' in z, so that sparse attributes stay sparse and a step costs N D² instead of N D F.
-
-Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph Autoencoders, KDD
-2022. Differences: dropout of the input falls on attributes, not on the token; a rebuilt row of
-zeros gives no gradient; edge weights, where there are any, multiply the attention.
 """
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
+from annotated_types import Ge, Interval
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links, attend, mix
-from brgcl.baselines.shared.inputs import check_memory, prepare, seeded
-from brgcl.config import check_types, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.descent import descend
+from brgcl.baselines.shared.inputs import check_memory, seeded
+from brgcl.config import Count, Positive, Settings, Share, Weight, require, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
 
 TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class GraphMAEConfig:
+class GraphMAEConfig(Settings):
     """Settings of GraphMAE."""
 
-    dim: int = 512
-    """Units of both layers and dimension of the representations."""
-    heads: int = 4
-    """Attention heads, among which the units are divided."""
-    mask: float = 0.5
+    dim: Count = setting(512, "Units of both layers and dimension of the representations.")
+    heads: Count = setting(4, "Attention heads, among which the units are divided.")
+    mask: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Share of nodes whose attributes are hidden."""
-    replace: float = 0.05
-    """Share of these that show another node's attributes instead of the token."""
-    exponent: float = 3.0
-    """Exponent of the error."""
-    input_dropout: float = 0.2
-    """Share dropped of the input of each layer."""
-    attention_dropout: float = 0.1
-    """Share of attention dropped."""
-    lr: float = 1e-3
-    """Learning rate of Adam, which falls to 0 along a cosine."""
-    weight_decay: float = 2e-4
-    """L2 penalty in Adam."""
-    epochs: int = 1500
-    """Training epochs."""
+    replace: Share = setting(
+        0.05, "Share of these that show another node's attributes instead of the token."
+    )
+    exponent: Annotated[float, Ge(1)] = setting(3.0, "Exponent of the error.")
+    input_dropout: Share = setting(0.2, "Share dropped of the input of each layer.")
+    attention_dropout: Share = setting(0.1, "Share of attention dropped.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam, which falls to 0 along a cosine.")
+    weight_decay: Weight = setting(2e-4, "L2 penalty in Adam.")
+    epochs: Count = setting(1500, "Training epochs.")
 
     def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("dim", "heads", "epochs", "exponent"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
+        """Check every field, and what they need of each other."""
+        super().__post_init__()
         require(self, "heads", self.dim % self.heads == 0, f"a divisor of dim = {self.dim}")
-        require(self, "mask", 0 < self.mask < 1, "in (0, 1)")
-        for name in ("replace", "input_dropout", "attention_dropout"):
-            require(self, name, 0 <= getattr(self, name) < 1, "in [0, 1)")
-        require(self, "lr", self.lr > 0, "above 0")
-        require(self, "weight_decay", self.weight_decay >= 0, "0 or more")
 
 
 def fit(
@@ -95,9 +81,7 @@ def fit(
             rate = config.lr * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
             optimizer.param_groups[0]["lr"] = rate
             loss = model(x, links, draw_mask(x.shape[0], config, generator), generator)
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            optimizer.step()
+            descend(optimizer, loss)
             if report is not None:
                 report(epoch + 1, config.epochs, f"loss {loss.item():.3f}")
     model.eval()
@@ -207,3 +191,45 @@ def row_lengths(x: Matrix) -> Tensor:
     row = torch.repeat_interleave(x.data.crow_indices().diff())
     squares = x.data.values().square()
     return squares.new_zeros(x.shape[0]).index_add_(0, row, squares).sqrt()
+
+
+METHOD = Method(
+    name="graphmae",
+    fit=fit,
+    Config=GraphMAEConfig,
+    kind="representation",
+    citation=(
+        "Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph "
+        "Autoencoders, KDD 2022"
+    ),
+    cost="time O(E D + N D²); memory O(E + N D)",
+    source="The authors' code",
+    presets={
+        "citeseer": {
+            "heads": 2,
+            "replace": 0.1,
+            "exponent": 1.0,
+            "weight_decay": 2e-05,
+            "epochs": 300,
+        },
+        "pubmed": {
+            "dim": 1024,
+            "mask": 0.75,
+            "replace": 0.0,
+            "weight_decay": 1e-05,
+            "epochs": 1000,
+        },
+    },
+    deviations=(
+        (
+            "Rebuilt attributes are never stored: their products with the attributes and "
+            "their lengths follow from the codes, with the same value."
+        ),
+        "Dropout of the input falls on attributes, not on the token.",
+        (
+            "A rebuilt row of zeros, as of an isolated hidden node in the first epoch, "
+            "gives no gradient."
+        ),
+        "Edge weights multiply the attention.",
+    ),
+)

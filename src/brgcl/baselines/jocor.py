@@ -4,11 +4,6 @@
     loss = mean of the R(t) n smallest l_i,     R(t) = 1 - forget_rate * min(t / ramp_epochs, 1)
 
 Both networks learn from the same nodes, by one loss that also pulls them towards each other.
-
-Wei et al., Combating Noisy Labels by Agreement: A Joint Training Method with Co-Regularization,
-CVPR 2020.
-Differences: GCNs with the GCN's settings instead of image networks; all labelled nodes are one
-batch; the mean of both probabilities predicts, where the authors measure each network alone.
 """
 
 from dataclasses import dataclass
@@ -18,23 +13,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS
+from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig, kept_share, smallest, train_peers
-from brgcl.config import require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.config import Share, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)
 class JoCoRConfig(PeersConfig):
     """Settings of JoCoR."""
 
-    lam: float = 0.1
-    """Weight of agreement; 1 - lam is that of the labels."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "lam", 0 <= self.lam < 1, "in [0, 1)")
+    lam: Share = setting(0.1, "Weight of agreement; 1 - lam is that of the labels.")
 
 
 def joint_losses(first: Tensor, second: Tensor, target: Tensor, lam: float) -> Tensor:
@@ -69,3 +60,36 @@ def fit(
         return losses[smallest(losses, kept_share(epoch, config))].mean()
 
     return train_peers(prepare(graph), labels, config, generator, loss, report).fitted()
+
+
+METHOD = Method(
+    name="jocor",
+    fit=fit,
+    Config=JoCoRConfig,
+    kind="classifier",
+    citation=(
+        "Wei et al., Combating Noisy Labels by Agreement: A Joint Training Method with "
+        "Co-Regularization, CVPR 2020"
+    ),
+    cost="time and memory O(E h + N F h), twice",
+    source="The GCN's authors",
+    sources={
+        "lr": "The GCN's authors; 0.001 in JoCoR's code",
+        "epochs": "The authors' code, and the GCN's",
+        "forget_rate": "The authors: the true noise rate; 0.2 is that of the NoisyGL benchmark",
+        "lam": "The authors' code, and the NoisyGL benchmark",
+    },
+    ours={
+        "ramp_epochs": "by validation accuracy, below; 10 in the authors' code",
+    },
+    presets=GCN_PRESETS,
+    deviations=(
+        "GCNs instead of image networks, and one batch of all labelled nodes.",
+        (
+            "The mean of the two probabilities predicts, where the authors measure each "
+            "network alone and the NoisyGL benchmark the first; the representation is "
+            "both hidden layers side by side."
+        ),
+    ),
+    oracle="the noise rate (forget_rate)",
+)

@@ -2,9 +2,6 @@
 
 Z = X, rows scaled to sum 1. Clustering then is K-means on attributes, as in the oldest row of
 every table of node clustering, and classification is a classifier on attributes alone.
-
-Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, 1982.
-Differences: clustering scales each row to unit length first, here as for every method.
 """
 
 from dataclasses import dataclass
@@ -14,21 +11,19 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
-from brgcl.config import Scaling, check_types
-from brgcl.contract import Fitted, ObservedLabels, Reporter
-from brgcl.method.attributes import learn_preparation
+from brgcl.config import Scaling, Settings, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.method.inputs import scale
 
 
 @dataclass(frozen=True)
-class KMeansConfig:
+class KMeansConfig(Settings):
     """Settings of K-means on attributes."""
 
-    attributes: Literal["auto"] | Scaling = "auto"
-    """Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
+    attributes: Literal["auto"] | Scaling = setting(
+        "auto",
+        "Scaling of attributes; auto = rows to sum 1 if none is negative, else standardize.",
+    )
 
 
 def fit(
@@ -42,8 +37,32 @@ def fit(
     N, F = graph.x.shape
     # the representations, their rows at unit length, and the copy that K-means works on
     check_memory("kmeans", 3 * 4.0 * N * F, "use fewer attributes, or s2gc-features")
-    kind = None if config.attributes == "auto" else config.attributes
-    x = learn_preparation(graph.x, kind).apply(graph.x).data
+    x = scale(graph.x, config.attributes).data
     if report is not None:
         report(1, 1, "attributes")
     return Fitted(x.to_dense() if x.layout == torch.sparse_csr else x.clone())
+
+
+METHOD = Method(
+    name="kmeans",
+    fit=fit,
+    Config=KMeansConfig,
+    kind="representation",
+    citation=(
+        "Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, 1982"
+    ),
+    cost="time and memory O(N F)",
+    source="Ours",
+    ours={
+        "attributes": (
+            "as in `brgcl`: rows to sum 1, or columns standardised where a value is negative"
+        ),
+    },
+    deviations=(
+        (
+            "Clustering gives every row unit length before K-means, for this method as "
+            "for all others."
+        ),
+        ("Rows of 0 and 1 and the same rows scaled to sum 1 therefore are one and the same input."),
+    ),
+)

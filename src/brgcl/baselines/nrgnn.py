@@ -13,14 +13,6 @@ unlabelled nodes and V_A become candidates too; on all of them the classifier, a
 given labels, L_G, and the mined ones:
 
     L_A = - mean_{V_A} sum_c q_c log p_c          L = L_G + L_P + alpha L_E + beta L_A
-
-Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural Network on Sparsely and
-Noisily Labeled Graphs, KDD 2021.
-Differences: `candidates="sparse"` keeps, of all edges to V_A, those of the n_p largest weights per
-node, in both directions. Edges of the graph are no candidates for labelled nodes (the authors mean
-to leave them out, but their code compares different types). V_A is empty until the first pass
-without dropout, and an empty V_A costs nothing (their mean over it is not a number). Without
-validation labels V_A follows every epoch.
 """
 
 from collections.abc import Callable
@@ -32,8 +24,9 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn
-from brgcl.baselines.shared.inputs import check_memory, labelled_nodes, prepare
+from brgcl.baselines.shared.descent import descend
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, BestEpoch, GCNConfig, make_gcn
+from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.baselines.shared.learned_edges import (
     Candidates,
     both_ways,
@@ -41,10 +34,11 @@ from brgcl.baselines.shared.learned_edges import (
     most_similar,
     without,
 )
-from brgcl.config import require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.config import Count, Positive, Probability, Weight, require, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
+from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 
 BYTES_PER_PAIR = 100  # keys, both orders of the pattern, weights and their gradients
@@ -56,38 +50,31 @@ Mix = Callable[[Tensor], Tensor]  # the operator of a GCN layer, (N, K) -> (N, K
 class NRGNNConfig(GCNConfig):
     """Settings of NRGNN."""
 
-    lr: float = 0.001
-    """Learning rate of Adam."""
-    candidates: Literal["sparse", "published"] = "sparse"
-    """New edges to V_A: the n_p largest weights per node, or all N |V_A| as published."""
-    n_p: int = 50
-    """Candidate edges per node; -1 = to all labelled nodes (published only)."""
-    p_u: float = 0.8
-    """Probability above which a prediction of the miner becomes a pseudo label."""
-    t_small: float = 0.1
-    """Smaller edge weights are set to 0."""
-    alpha: float = 0.03
-    """Weight of the edge predictor's loss."""
-    beta: float = 1.0
-    """Weight of the loss on pseudo labels."""
-    edge_hidden: int = 64
-    """Units of both layers of the edge predictor."""
-    n_n: int = 50
-    """Non-edges drawn per node and epoch; half of them are used."""
-    pool: int = 4096
-    """Labelled nodes, or members of V_A, among which similar ones are searched; random ones."""
+    lr: Positive = setting(0.001, "Learning rate of Adam.")
+    candidates: Literal["sparse", "published"] = setting(
+        "sparse", "New edges to V_A: the n_p largest weights per node, or all N |V_A| as published."
+    )
+    n_p: Count | Literal[-1] = setting(
+        50, "Candidate edges per node; -1 = to all labelled nodes (published only)."
+    )
+    p_u: Probability = setting(
+        0.8, "Probability above which a prediction of the miner becomes a pseudo label."
+    )
+    t_small: Weight = setting(0.1, "Smaller edge weights are set to 0.")
+    alpha: Weight = setting(0.03, "Weight of the edge predictor's loss.")
+    beta: Weight = setting(1.0, "Weight of the loss on pseudo labels.")
+    edge_hidden: Count = setting(64, "Units of both layers of the edge predictor.")
+    n_n: Count = setting(50, "Non-edges drawn per node and epoch; half of them are used.")
+    pool: Count = setting(
+        4096,
+        "Labelled nodes, or members of V_A, among which similar ones are searched; random ones.",
+    )
 
     def __post_init__(self) -> None:
-        """Check every field."""
+        """Check every field, and what they need of each other."""
         super().__post_init__()
-        for name in ("edge_hidden", "n_n", "pool"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
-        for name in ("t_small", "alpha", "beta"):
-            require(self, name, getattr(self, name) >= 0, "0 or more")
-        require(self, "p_u", 0 <= self.p_u <= 1, "in [0, 1]")
         if self.candidates == "sparse":
-            require(self, "n_p", self.n_p >= 1, "at least 1 where candidates is sparse")
-        require(self, "n_p", self.n_p == -1 or self.n_p >= 1, "at least 1, or -1 for all")
+            require(self, "n_p", self.n_p != -1, "at least 1 where candidates is sparse")
 
 
 def fit(
@@ -134,9 +121,7 @@ def fit(
         )
         if len(mined):
             loss = loss + config.beta * F.cross_entropy(logits[mined], soft[mined])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
         with torch.no_grad():  # as the authors do, new networks on this epoch's edges
             if best.wants(last=epoch == config.epochs):
                 best.offer(*convolve(classifier, x, mix))
@@ -334,3 +319,69 @@ def edge_loss(z: Tensor, linked: Candidates, apart: Candidates) -> Tensor:
     """
     error = (linked.inner_products(z) - 1).pow(2).sum() + apart.inner_products(z).pow(2).sum()
     return error * len(z) / max(len(linked.col) + len(apart.col), 1)
+
+
+METHOD = Method(
+    name="nrgnn",
+    fit=fit,
+    Config=NRGNNConfig,
+    kind="classifier",
+    citation=(
+        "Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural "
+        "Network on Sparsely and Noisily Labeled Graphs, KDD 2021"
+    ),
+    cost=("time O(E D + (n_p + n_n) N D) per epoch, O(N pool D) per search; memory O(E + n_p N)"),
+    source="The authors' code",
+    sources={
+        "dropout": "The authors' code; on hidden units alone",
+        "n_p": (
+            "The authors' default and that of NoisyGL; the authors' script takes -1, all "
+            "labelled nodes, for cora and citeseer (`candidates=published` only)"
+        ),
+        "alpha": ("The authors' code, for cora with uniform noise; they take 0.3 for pair noise"),
+        "n_n": "The authors' code; may be lowered for large graphs",
+    },
+    ours={
+        "candidates": (
+            'edges to V_A of the n_p largest weights per node; `"published"`: all of them'
+        ),
+        "pool": (
+            "labelled nodes or members of V_A that the search looks at, a random draw "
+            "where there are more"
+        ),
+    },
+    presets={
+        "citeseer": {"alpha": 3.0},
+        "pubmed": {"hidden": 128, "lr": 0.01, "n_p": 5, "p_u": 1.0, "alpha": 0.1},
+        **GCN_PRESETS,
+    },
+    deviations=(
+        (
+            '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| '
+            'new edges, in both directions; `"published"` has all of them, from '
+            "unlabelled nodes to V_A, as the authors' code has."
+        ),
+        (
+            "The authors mean to leave existing edges out of the candidates, but their "
+            "code never does, since it compares different types; here they are left out "
+            "for labelled nodes."
+        ),
+        (
+            "Their first V_A comes from a pass with dropout; here it is empty until the "
+            "first pass without."
+        ),
+        (
+            "With `p_u=1.0` V_A is empty and their mean over it is not a number; here it "
+            "counts nothing."
+        ),
+        (
+            "Attributes are divided by the largest of all, so that binary ones stay as "
+            "they are, as for the authors (negative ones: standardized columns)."
+        ),
+        ("Without validation labels V_A follows the miner's predictions in every epoch."),
+        (
+            "The epoch with the best validation accuracy of the classifier is kept, the "
+            "last one where there are none."
+        ),
+    ),
+)

@@ -2,9 +2,6 @@
 
 Z = A ReLU(A X W0) W1 with Glorot weights and A = D^-1/2 (A + I) D^-1/2. What it scores is owed to
 the averaging over neighbours and to the width; a trained encoder has to do better.
-
-Kipf & Welling, Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017, who
-show an untrained GCN on the karate club. Differences: ReLU, wider, two layers.
 """
 
 from dataclasses import dataclass
@@ -12,28 +9,20 @@ from dataclasses import dataclass
 import torch
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.inputs import check_memory, prepare
-from brgcl.config import check_types, require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.inputs import check_memory
+from brgcl.config import Count, Settings, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)
-class RandomGCNConfig:
+class RandomGCNConfig(Settings):
     """Settings of the untrained encoder, those of brgcl's encoder."""
 
-    hidden: int = 512
-    """Units of every layer but the last."""
-    dim: int = 256
-    """Dimension of the representations."""
-    num_layers: int = 2
-    """Graph convolutions."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        check_types(self)
-        for name in ("hidden", "dim", "num_layers"):
-            require(self, name, getattr(self, name) >= 1, "at least 1")
+    hidden: Count = setting(512, "Units of every layer but the last.")
+    dim: Count = setting(256, "Dimension of the representations.")
+    num_layers: Count = setting(2, "Graph convolutions.")
 
 
 def fit(
@@ -59,3 +48,18 @@ def fit(
     if report is not None:
         report(1, 1, "no training")
     return Fitted(z)
+
+
+METHOD = Method(
+    name="random-gcn",
+    fit=fit,
+    Config=RandomGCNConfig,
+    kind="representation",
+    citation=(
+        "Kipf & Welling, Semi-Supervised Classification with Graph Convolutional "
+        "Networks, ICLR 2017, untrained as in its appendix"
+    ),
+    cost="time O(E D + N D²), once; memory O(E + N D)",
+    source="Ours, as in `brgcl`",
+    deviations=("ReLU instead of tanh, and more units.",),
+)

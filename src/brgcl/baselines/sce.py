@@ -6,44 +6,39 @@
 
 y is the given label as a one-hot vector and log 0 is set to A < 0. The second term is a multiple
 of the absolute error, which wrong labels can move only so far; the first keeps learning fast.
-
-Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019.
-Differences: the network is a GCN instead of an image network.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 import torch.nn.functional as F
+from annotated_types import Lt
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare
-from brgcl.config import require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
+from brgcl.baselines.shared.inputs import labelled_nodes
+from brgcl.config import Count, Weight, require, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)
 class SCEConfig(GCNConfig):
     """Settings of the symmetric cross-entropy on a GCN."""
 
-    epochs: int = 500
-    """Training epochs; more than the GCN's because the reverse term starts flat."""
-    alpha: float = 0.1
-    """Weight of cross-entropy."""
-    beta: float = 1.0
-    """Weight of reverse cross-entropy."""
-    log_zero: float = -4.0
-    """What log 0 is set to, A."""
+    epochs: Count = setting(
+        500, "Training epochs; more than the GCN's because the reverse term starts flat."
+    )
+    alpha: Weight = setting(0.1, "Weight of cross-entropy.")
+    beta: Weight = setting(1.0, "Weight of reverse cross-entropy.")
+    log_zero: Annotated[float, Lt(0)] = setting(-4.0, "What log 0 is set to, A.")
 
     def __post_init__(self) -> None:
-        """Check every field."""
+        """Check every field, and what they need of each other."""
         super().__post_init__()
-        for name in ("alpha", "beta"):
-            require(self, name, getattr(self, name) >= 0, "0 or more")
         require(self, "beta", self.alpha + self.beta > 0, "above 0 where alpha is 0")
-        require(self, "log_zero", self.log_zero < 0, "below 0")
 
 
 def symmetric_cross_entropy(
@@ -79,3 +74,30 @@ def fit(
         )
 
     return train_gcn(prepare(graph), labels, config, generator, loss, report).fitted()
+
+
+METHOD = Method(
+    name="sce",
+    fit=fit,
+    Config=SCEConfig,
+    kind="classifier",
+    citation=(
+        "Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019"
+    ),
+    cost="time and memory O(E h + N F h)",
+    source="The GCN's authors",
+    sources={
+        "epochs": "The NoisyGL benchmark",
+        "alpha": "The paper, as recalled, and the NoisyGL benchmark",
+        "beta": "The paper, as recalled, and the NoisyGL benchmark",
+        "log_zero": "A; the paper, as recalled",
+    },
+    presets=GCN_PRESETS,
+    deviations=(
+        "The network is the GCN of this library instead of an image network.",
+        (
+            "The NoisyGL benchmark puts logits where the formula has probabilities; here "
+            "they are probabilities."
+        ),
+    ),
+)

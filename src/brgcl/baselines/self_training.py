@@ -8,38 +8,27 @@
    d is the mean degree, n_c the number of labels of class c, n that of all labels. eta is about how
    many labels a network of two layers needs to reach all nodes.
 3. Train a new GCN on the given labels and these. There is one round.
-
-Li, Han & Wu, Deeper Insights into Graph Convolutional Networks for Semi-Supervised Learning,
-AAAI 2018.
-Differences: validation labels, where there are any, choose the epoch of both networks (the authors
-use none). A mean degree below 1 counts as 1.
 """
 
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCNConfig, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, prepare, stage
-from brgcl.config import require
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels
+from brgcl.baselines.shared.inputs import labelled_nodes, stage
+from brgcl.config import Weight, setting
+from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.graph import Adjacency
+from brgcl.method.inputs import prepare
 
 
 @dataclass(frozen=True)
 class SelfTrainingConfig(GCNConfig):
     """Settings of self-training; those of the GCN hold for both of its trainings."""
 
-    factor: float = 3.0
-    """How many times eta labels are added."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "factor", self.factor >= 0, "0 or more")
+    factor: Weight = setting(3.0, "How many times eta labels are added.")
 
 
 def quotas(labels: Tensor, num_classes: int, adjacency: Adjacency, factor: float) -> Tensor:
@@ -87,23 +76,38 @@ def fit(
     given = labels.train[nodes]
     prepared = prepare(graph)
     total = 2 * config.epochs
-    first = train_gcn(
-        prepared,
-        labels,
-        config,
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], given),
-        stage(report, 0, total),
-    ).fitted()
+    first = fit_labels(prepared, labels, nodes, given, config, generator, stage(report, 0, total))
     assert first.probabilities is not None, "a GCN predicts"
     quota = quotas(given, labels.num_classes, prepared.adjacency, config.factor)
     added, guessed = surest_nodes(first.probabilities, labels.train < 0, quota)
     nodes, given = torch.cat([nodes, added]), torch.cat([given, guessed])
-    return train_gcn(
-        prepared,
-        labels,
-        config,
-        generator,
-        lambda logits, _: F.cross_entropy(logits[nodes], given),
-        stage(report, config.epochs, total),
-    ).fitted()
+    return fit_labels(
+        prepared, labels, nodes, given, config, generator, stage(report, config.epochs, total)
+    )
+
+
+METHOD = Method(
+    name="self-training",
+    fit=fit,
+    Config=SelfTrainingConfig,
+    kind="classifier",
+    citation=(
+        "Li, Han & Wu, Deeper Insights into Graph Convolutional Networks for "
+        "Semi-Supervised Learning, AAAI 2018"
+    ),
+    cost="time O(E h + N F h), two trainings; memory the same",
+    source="The GCN's authors",
+    sources={
+        "epochs": "The authors' code, for each of the two networks",
+        "factor": "The authors' code",
+    },
+    presets=GCN_PRESETS,
+    deviations=(
+        (
+            "Validation labels, where there are any, choose the epoch of both networks; "
+            "the authors use none."
+        ),
+        ("A mean degree below 1 counts as 1, so that a graph without edges has a finite eta."),
+        "Of the authors' four variants this is self-training alone.",
+    ),
+)

@@ -31,11 +31,11 @@ def structural_attributes(edge_index: Tensor, num_nodes: int) -> Tensor:
     rows = torch.arange(num_nodes + 1)
     if num_nodes <= MAX_IDENTITY:
         column = torch.arange(num_nodes)
-        log.info("no attributes given: each of the %d nodes gets a column of its own", num_nodes)
+        log.warning("no attributes given: each of the %d nodes gets a column of its own", num_nodes)
     else:
         degree = torch.bincount(edge_index.flatten(), minlength=num_nodes)
         column = torch.log2(degree.double() + 1).floor().long()
-        log.info("no attributes given: %d nodes are described by their degree", num_nodes)
+        log.warning("no attributes given: %d nodes are described by their degree", num_nodes)
     width = int(column.max()) + 1 if num_nodes else 0
     return csr_tensor(rows, column, torch.ones(num_nodes), (num_nodes, width))
 
@@ -55,9 +55,9 @@ def attribute_tensor(x: Any, name: str) -> Tensor:
             f"{name} must be a matrix of numbers (nodes, attributes), "
             f"got {x.dtype} of shape {x.shape}"
         )
-    if scipy.sparse.issparse(x):
-        return csr_from_scipy(x.copy())
-    return torch.from_numpy(x if x.flags.writeable else x.copy())  # torch wants it writeable
+    with np.errstate(over="ignore"):  # what is too large is refused later, with its place
+        x = x.astype(np.float32)  # a copy, in the byte order of this machine
+    return csr_from_scipy(x) if scipy.sparse.issparse(x) else torch.from_numpy(x)
 
 
 def checked_attributes(x: Tensor | None) -> Tensor:
@@ -101,6 +101,8 @@ def _not_finite(row: int, column: int, value: float) -> InputError:
 
 def _canonical_csr(x: Tensor) -> Tensor:
     """Turn any sparse layout into float32 CSR with sorted columns and no repeated entry."""
+    if x.layout in (torch.sparse_bsr, torch.sparse_bsc):
+        x = x.to_sparse(layout=torch.sparse_coo)
     if x.layout == torch.sparse_coo:
         x = x.coalesce()
     if not is_sparse(x):

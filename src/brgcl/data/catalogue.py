@@ -1,8 +1,17 @@
-"""The public graphs: files, checksums, addresses, sizes, citations."""
+"""The public graphs: files, checksums, addresses, sizes, citations, readers.
 
+Readers are imported when they are called, so that this list can be printed without torch.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from brgcl.data.formats import PLANETOID_PARTS
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+PLANETOID_PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
 
 
 @dataclass(frozen=True)
@@ -27,17 +36,22 @@ class Dataset:
     Attributes:
         folder: Name of its folder below a data folder.
         files: Raw files; none for a generated graph.
+        read: Makes the graph from the folder with the files and a seed.
         citation: Whom to cite.
         num_nodes: `N`.
-        num_edges: Undirected edges without self-loops; for ogbn-arxiv, directed citations.
+        num_edges: Undirected edges without self-loops; None if it depends on the seed.
         num_features: `F`.
         num_classes: `C`.
         class_names: Names of the classes where the files have none.
         archive: Address of a zip file that holds the files, if they are published as one.
+        directed: Whether `num_edges` counts directed edges.
+        num_nonzeros: Stored attributes, for a data set whose checksums are not all known: a file
+            with another checksum is then accepted if all sizes are right.
     """
 
     folder: str
     files: tuple[File, ...]
+    read: "Callable[[Path, int], Data]"
     citation: str
     num_nodes: int
     num_edges: int | None
@@ -45,20 +59,49 @@ class Dataset:
     num_classes: int
     class_names: tuple[str, ...] = ()
     archive: str | None = None
+    directed: bool = False
+    num_nonzeros: int | None = None
 
 
-_PLANETOID = (
+def _planetoid(name: str) -> "Callable[[Path, int], Data]":
+    def read(folder: Path, seed: int) -> "Data":
+        from brgcl.data.formats import read_planetoid
+
+        return read_planetoid(folder, name)
+
+    return read
+
+
+def _coauthor(folder: Path, seed: int) -> "Data":
+    from brgcl.data.formats import read_coauthor
+
+    return read_coauthor(folder / "ms_academic_cs.npz", seed=seed)
+
+
+def _arxiv(folder: Path, seed: int) -> "Data":
+    from brgcl.data.formats import read_ogb_arxiv
+
+    return read_ogb_arxiv(folder)
+
+
+def _generated(folder: Path, seed: int) -> "Data":
+    from brgcl.data.synthetic import make_graph
+
+    return make_graph(seed=seed)
+
+
+_PLANETOID_URL = (
     "https://raw.githubusercontent.com/kimiyoung/planetoid/"
     "af6abf468a772cc055bec88c52e4d6f51b7c37e3/data/"
 )
-_COAUTHOR = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
-_ARXIV = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+_COAUTHOR_URL = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
+_ARXIV_ZIP = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 
 
 def _planetoid_files(name: str, *checksums: str) -> tuple[File, ...]:
     names = [f"ind.{name}.{part}" for part in PLANETOID_PARTS]
     return tuple(
-        File(file, _PLANETOID + file, checksum)
+        File(file, _PLANETOID_URL + file, checksum)
         for file, checksum in zip(names, checksums, strict=True)
     )
 
@@ -77,6 +120,7 @@ DATASETS: dict[str, Dataset] = {
             "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
             "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
         ),
+        read=_planetoid("cora"),
         citation="Sen et al. 2008; split of Yang et al. 2016",
         num_nodes=2708,
         num_edges=5278,
@@ -105,6 +149,7 @@ DATASETS: dict[str, Dataset] = {
             "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7",
             "2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4",
         ),
+        read=_planetoid("citeseer"),
         citation="Sen et al. 2008; split of Yang et al. 2016",
         num_nodes=3327,
         num_edges=4552,
@@ -125,6 +170,7 @@ DATASETS: dict[str, Dataset] = {
             "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
             "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
         ),
+        read=_planetoid("pubmed"),
         citation="Namata et al. 2012; split of Yang et al. 2016",
         num_nodes=19717,
         num_edges=44324,
@@ -137,21 +183,23 @@ DATASETS: dict[str, Dataset] = {
         files=(
             File(
                 "ms_academic_cs.npz",
-                _COAUTHOR + "ms_academic_cs.npz",
+                _COAUTHOR_URL + "ms_academic_cs.npz",
                 # of a repacked file with plain arrays; the published one is judged by its sizes
                 "4d6de01f8af1e53205ab561b6d979fcf34cf8713785f0ceb8170294f84d016b5",
             ),
         ),
+        read=_coauthor,
         citation="Shchur et al. 2018",
         num_nodes=18333,
         num_edges=81894,
         num_features=6805,
         num_classes=15,
+        num_nonzeros=1_092_079,
     ),
     "ogbn-arxiv": Dataset(
         folder="arxiv",
         files=tuple(
-            File(name, _ARXIV, None)
+            File(name, _ARXIV_ZIP, None)
             for name in (
                 "raw/edge.csv.gz",
                 "raw/node-feat.csv.gz",
@@ -162,16 +210,19 @@ DATASETS: dict[str, Dataset] = {
                 "split/time/test.csv.gz",
             )
         ),
+        read=_arxiv,
         citation="Hu et al. 2020",
         num_nodes=169343,
         num_edges=1166243,
         num_features=128,
         num_classes=40,
-        archive=_ARXIV,
+        archive=_ARXIV_ZIP,
+        directed=True,  # some citations go both ways
     ),
     "demo": Dataset(
         folder="demo",
         files=(),
+        read=_generated,
         citation="generated by brgcl.make_graph",
         num_nodes=2000,
         num_edges=None,

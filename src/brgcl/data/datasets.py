@@ -5,17 +5,16 @@ import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import platformdirs
-from torch_geometric.data import Data
 
 from brgcl.data.catalogue import DATASETS, Dataset
 from brgcl.data.download import download, file_sha256
-from brgcl.data.formats import read_coauthor, read_ogb_arxiv, read_planetoid
-from brgcl.data.graphs import check_graph
-from brgcl.data.synthetic import make_graph
 from brgcl.errors import DataNotFound, InputError, unknown_name
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 log = logging.getLogger("brgcl")
 
@@ -30,7 +29,7 @@ class DatasetStatus:
         num_edges: Undirected edges; None when it depends on the seed.
         num_features: `F`.
         num_classes: `C`.
-        path: Where its files were found; None when they were not, or none are needed.
+        path: Folder of its files; None if they are not on disk, or none are needed.
         available: Whether it loads without a download.
         citation: Whom to cite.
     """
@@ -45,10 +44,7 @@ class DatasetStatus:
     citation: str
 
 
-COAUTHOR_NONZEROS = 1_092_079
-
-
-def load_dataset(name: str, root: str | Path | None = None, *, seed: int = 0) -> Data:
+def load_dataset(name: str, root: str | Path | None = None, *, seed: int = 0) -> "Data":
     """Load a public graph by name, with raw attributes.
 
     Files are looked for as `<folder>/<data set>/<file>`, with `root`, `$BRGCL_DATA` and the user's
@@ -70,21 +66,15 @@ def load_dataset(name: str, root: str | Path | None = None, *, seed: int = 0) ->
         >>> load_dataset("demo").num_nodes
         2000
     """
+    from brgcl.data.graphs import check_graph  # torch, which listing data sets does without
+
     dataset = _known(name)
-    if name == "demo":
-        data = make_graph(seed=seed)
-        data.name = name
-        return data
     folder = _find(dataset, root) or _download(name, dataset, root)
-    if name == "ogbn-arxiv":
-        data = read_ogb_arxiv(folder)
-    elif name == "coauthor-cs":
-        data = check_graph(_read_checked_coauthor(dataset, folder, seed), announce=False)
-    else:
-        _check_sums(dataset, folder)
-        data = read_planetoid(folder, name)
+    _check_sums(dataset, folder)
+    data = dataset.read(folder, seed)
+    if dataset.class_names:
         data.class_names = list(dataset.class_names)
-        data = check_graph(data, announce=False)
+    data = check_graph(data, announce=False)
     data.name = name
     _check_sizes(name, dataset, data, folder)
     return data
@@ -97,8 +87,7 @@ def available(name: str, root: str | Path | None = None) -> bool:
         >>> available("demo")
         True
     """
-    dataset = _known(name)
-    return not dataset.files or _find(dataset, root) is not None
+    return _find(_known(name), root) is not None
 
 
 def dataset_status(root: str | Path | None = None) -> list[DatasetStatus]:
@@ -123,7 +112,15 @@ def dataset_status(root: str | Path | None = None) -> list[DatasetStatus]:
 
 
 def _known(name: str) -> Dataset:
+    if not isinstance(name, str):
+        raise InputError(
+            f"a data set is given by name, got {type(name).__name__}; known: {', '.join(DATASETS)}"
+        )
     if name not in DATASETS:
+        if Path(name).suffix in (".csv", ".tsv", ".txt", ".gz", ".parquet", ".edgelist"):
+            raise InputError(
+                f"unknown data set '{name}'; to read a graph from files use read_graph(edges, ...)"
+            )
         raise unknown_name("data set", name, DATASETS)
     return DATASETS[name]
 
@@ -133,7 +130,7 @@ def _cache() -> Path:
 
 
 def _places(root: str | Path | None) -> list[Path]:
-    """Data folders in the order in which they are searched; the cache is the last."""
+    """Data folders in the order in which they are searched; the cache is last."""
     given = [root, os.environ.get("BRGCL_DATA")]
     return [*(Path(folder) for folder in given if folder), _cache()]
 
@@ -156,8 +153,8 @@ def _download(name: str, dataset: Dataset, root: str | Path | None) -> Path:
             if dataset.archive is not None:
                 _unpack(dataset.archive, dataset, folder)
                 break
-            accepted = () if name == "coauthor-cs" or not file.sha256 else (file.sha256,)
-            download(file.url, folder / file.name, sha256=accepted)
+            sha256 = file.sha256 if dataset.num_nonzeros is None else None
+            download(file.url, folder / file.name, sha256=sha256)
         except (DataNotFound, OSError, zipfile.BadZipFile) as error:
             looked = ", ".join(str(place / dataset.folder) for place in _places(root))
             raise DataNotFound(
@@ -190,37 +187,29 @@ def _unpack(url: str, dataset: Dataset, folder: Path) -> None:
 def _check_sums(dataset: Dataset, folder: Path) -> None:
     for file in dataset.files:
         path = folder / file.name
-        digest = file_sha256(path)
-        if file.sha256 is not None and digest != file.sha256:
-            raise InputError(
-                f"{path}: checksum {digest[:12]}... is not the published one "
-                f"({file.sha256[:12]}...); remove the file and get it from {file.url}"
-            )
+        digest = file_sha256(path) if file.sha256 is not None else None
+        if digest == file.sha256:
+            continue
+        if dataset.num_nonzeros is not None:
+            log.info("%s: unknown checksum, its sizes are checked instead", path)
+            continue
+        raise InputError(
+            f"{path}: checksum {str(digest)[:12]}... is not the published one "
+            f"({str(file.sha256)[:12]}...); remove the file and get it from {file.url}"
+        )
 
 
-def _read_checked_coauthor(dataset: Dataset, folder: Path, seed: int) -> Data:
-    (file,) = dataset.files
-    path = folder / file.name
-    data = read_coauthor(path, seed=seed)
-    if file_sha256(path) != file.sha256:
-        log.info("%s: checksum unknown, judged by its sizes", path)
-        if data.x.values().numel() != COAUTHOR_NONZEROS:
-            raise InputError(
-                f"{path}: {data.x.values().numel()} non-zero attributes instead of "
-                f"{COAUTHOR_NONZEROS}; remove the file and get it from {file.url}"
-            )
-    return data
-
-
-def _check_sizes(name: str, dataset: Dataset, data: Data, folder: Path) -> None:
-    found: dict[str, tuple[Any, Any]] = {
+def _check_sizes(name: str, dataset: Dataset, data: "Data", folder: Path) -> None:
+    sizes = {
         "nodes": (data.num_nodes, dataset.num_nodes),
         "attributes": (data.x.shape[1], dataset.num_features),
         "classes": (int(data.y.max()) + 1, dataset.num_classes),
     }
-    if name != "ogbn-arxiv":  # published as directed citations, some of them both ways
-        found["edges"] = (data.edge_index.shape[1] // 2, dataset.num_edges)
-    for what, (got, expected) in found.items():
+    if dataset.num_edges is not None and not dataset.directed:
+        sizes["edges"] = (data.edge_index.shape[1] // 2, dataset.num_edges)
+    if dataset.num_nonzeros is not None:
+        sizes["non-zero attributes"] = (data.x.values().numel(), dataset.num_nonzeros)
+    for what, (got, expected) in sizes.items():
         if got != expected:
             raise InputError(
                 f"{folder}: {got} {what} instead of the {expected} of {name}; "

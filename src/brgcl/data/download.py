@@ -2,16 +2,12 @@
 
 import hashlib
 import logging
-import sys
 import urllib.error
 import urllib.request
-from collections.abc import Collection
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
 from brgcl.errors import DataNotFound
+from brgcl.progress import progress_bar
 
 log = logging.getLogger("brgcl")
 
@@ -21,13 +17,13 @@ TIMEOUT = 30.0
 CHUNK = 1 << 16
 
 
-def download(url: str, target: Path, *, sha256: Collection[str] = ()) -> None:
+def download(url: str, target: Path, *, sha256: str | None = None) -> None:
     """Fetch `url` into `target`; what an interrupted attempt left in `<target>.part` is continued.
 
     Args:
         url: The address.
         target: The file to make; its folder is made too.
-        sha256: Accepted checksums; none accepts any content, which is logged.
+        sha256: The checksum; None accepts any content, which is logged.
 
     Raises:
         DataNotFound: The server cannot be reached or the content has a wrong checksum; after a
@@ -40,12 +36,12 @@ def download(url: str, target: Path, *, sha256: Collection[str] = ()) -> None:
     except (OSError, urllib.error.URLError) as error:
         raise DataNotFound(f"cannot download {url} ({error})") from error
     digest = file_sha256(part)
-    if sha256 and digest not in sha256:
+    if sha256 is not None and digest != sha256:
         part.unlink()
         raise DataNotFound(
             f"the download of {url} has a wrong checksum, {digest}; it was removed, try again"
         )
-    if not sha256:
+    if sha256 is None:
         log.info("%s: no checksum is known for this file, downloaded as it is (%s)", target, digest)
     part.replace(target)
 
@@ -71,22 +67,14 @@ def _fetch(url: str, part: Path) -> None:
         length = response.headers.get("Content-Length")
         total = int(length) + (have if resumed else 0) if length else None
         received = have if resumed else 0
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
         with (
             part.open("ab" if resumed else "wb") as file,
-            Progress(
-                *columns,
-                TransferSpeedColumn(),
-                console=console,
-                transient=True,
-                disable=not sys.stderr.isatty(),
-            ) as progress,
+            progress_bar(part.stem, unit="bytes") as report,
         ):
-            task = progress.add_task(part.stem, total=total, completed=received)
+            report(received, total, "")
             while chunk := response.read(CHUNK):
                 file.write(chunk)
                 received += len(chunk)
-                progress.advance(task, len(chunk))
+                report(received, total, "")
     if total is not None and received < total:
         raise OSError(f"connection closed after {received} of {total} bytes; run again to continue")

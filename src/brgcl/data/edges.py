@@ -23,6 +23,9 @@ def canonical_edges(
 ) -> tuple[Tensor, Tensor | None]:
     """Check an edge list and make it undirected, sorted by (row, column), each pair once.
 
+    Weights of parallel edges in one direction add up. Of the two directions of an edge the larger
+    weight counts: an edge that is listed in both keeps its weight, however it was rounded.
+
     Linear in the number of edges: scipy's CSR conversions are bucket sorts. A list that is
     canonical already is returned as it is.
 
@@ -30,7 +33,7 @@ def canonical_edges(
         edge_index: Ends of each edge, any integer type, `(2, E)`.
         edge_weight: Weight of each edge, positive, `(E,)`; None for an unweighted graph.
         num_nodes: `N`.
-        announce: Whether to log what was mended.
+        announce: Whether to log what was fixed.
 
     Returns:
         The edges, int64, `(2, 2E')`, and their weights, float32, `(2E',)`, or None.
@@ -49,16 +52,15 @@ def canonical_edges(
     ).tocsr()  # repeated entries are summed here
     if weight is None:
         directed.data[:] = 1
-    both = directed + directed.T.tocsr()
-    one_way = both.nnz - directed.nnz
-    is_symmetric = one_way == 0 and (weight is None or _same(directed, directed.T.tocsr()))
-    undirected = directed if is_symmetric else both
+    reverse = directed.T.tocsr()
+    undirected = directed.maximum(reverse)
     undirected.sort_indices()
     if announce:
         _announce(
             num_loops=int((~proper).sum()),
             num_repeats=int(proper.sum()) - directed.nnz,
-            num_one_way=one_way,
+            num_one_way=undirected.nnz - directed.nnz,
+            num_unequal=_num_unequal(directed, reverse),
             num_edges=undirected.nnz // 2,
             weighted=weight is not None,
         )
@@ -66,8 +68,8 @@ def canonical_edges(
     edges = torch.from_numpy(np.stack([_rows(undirected), undirected.indices]).astype(np.int64))
     if weight is None:
         return edges.to(device), None
-    summed = torch.from_numpy(undirected.data.astype(np.float32))
-    return edges.to(device), _checked_weight(summed, len(summed)).to(device)
+    weight = torch.from_numpy(undirected.data.astype(np.float32))
+    return edges.to(device), _checked_weight(weight, len(weight)).to(device)
 
 
 def _checked_index(edge_index: Tensor | None, num_nodes: int) -> Tensor:
@@ -110,7 +112,7 @@ def _checked_weight(weight: Tensor, num_edges: int) -> Tensor:
         edge = int(torch.nonzero(bad)[0])
         raise InputError(
             f"edge_weight[{edge}] is {float(weight[edge]):g}; weights must be finite and above 0: "
-            "drop the edge or mend the weight"
+            "drop the edge or correct the weight"
         )
     return weight.detach()
 
@@ -140,14 +142,32 @@ def _rows(matrix: Any) -> NDArray[np.int64]:
     return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
 
 
+def _num_unequal(directed: Any, reverse: Any) -> int:
+    """Edges whose two directions are both there with different weights, beyond rounding."""
+    smaller, larger = directed.minimum(reverse), directed.maximum(reverse)
+    both = smaller.astype(bool).multiply(larger)
+    return int(((both - smaller) > 1e-6 * both).nnz // 2)
+
+
 def _announce(
-    *, num_loops: int, num_repeats: int, num_one_way: int, num_edges: int, weighted: bool
+    *,
+    num_loops: int,
+    num_repeats: int,
+    num_one_way: int,
+    num_unequal: int,
+    num_edges: int,
+    weighted: bool,
 ) -> None:
     if num_loops:
         log.warning("%d self-loops removed", num_loops)
     if num_repeats:
         done = "summed" if weighted else "merged"
         log.warning("%d repeated edges %s", num_repeats, done)
+    if num_unequal:
+        log.warning(
+            "%d edges have different weights in their two directions: the larger counts",
+            num_unequal,
+        )
     if num_one_way:
         log.info("%d edges given in one direction only: read as undirected", num_one_way)
     if num_edges == 0:

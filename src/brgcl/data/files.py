@@ -1,10 +1,14 @@
 """A user's own graph: an edge table, attributes and labels in files -> `Data`, ids kept."""
 
 import logging
+import re
+from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
@@ -14,18 +18,32 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, structural_attributes
+from brgcl.data.columns import (
+    NUMBER,
+    check_header,
+    edge_columns,
+    id_column,
+    label_column,
+    labels_among_attributes,
+    settle_header,
+)
 from brgcl.data.graphs import check_graph
-from brgcl.data.ids import encode_labels, is_integer_text, sorted_ids
-from brgcl.data.table_files import TABLE_SUFFIXES, Table, read_table, table_suffix
+from brgcl.data.ids import (
+    MISSING,
+    encode_labels,
+    is_integer_text,
+    sorted_ids,
+    without_zero_fractions,
+)
+from brgcl.data.table_files import TABLE_SUFFIXES, TableFile, read_table, table_suffix
 from brgcl.errors import InputError
+from brgcl.method.attributes import SPARSE_BELOW
 from brgcl.method.sparse import csr_from_scipy
 
 log = logging.getLogger("brgcl")
 
 MATRIX_SUFFIXES = (".npy", ".npz")
-
-SPARSE_BELOW = 0.1
-"""A table of attributes with a smaller share of non-zero cells is kept sparse."""
+NO_TEXT = pa.array([], pa.string())
 
 
 def read_graph(
@@ -38,25 +56,32 @@ def read_graph(
     weight: str | None = None,
     id: str | None = None,
     label: str | None = None,
+    header: bool | None = None,
 ) -> Data:
     """Read a graph from files.
 
-    Ids are any text or integers, and come back exactly as written in `node_ids`. Text files have a
-    header row; an edge or label file whose first two cells are both integers is taken to have none,
-    which is logged. With a table of features the nodes are its rows; with a matrix file they are
-    `0..N-1`; without features they are the ends of the edges, sorted, and the attributes are
-    structural (see `structural_attributes`).
+    Ids are any text or integers, and come back as written in `node_ids`, without blanks around
+    them. With a table of features the nodes are its rows; with a matrix file they are `0..N-1`;
+    without features they are the ends of the edges, sorted, and the attributes are structural (see
+    `structural_attributes`). Columns are those that the arguments name, or else recognised by their
+    names (see `brgcl.data.columns`); where that leaves a choice, the graph is not read.
 
     Args:
-        edges: Table with an edge per row (`.csv`, `.tsv`, `.txt`, also `.gz`; `.parquet`).
+        edges: Table with an edge per row (`.csv`, `.tsv`, `.txt`, `.edgelist`, also `.gz`;
+            `.parquet`).
         features: Table with an id and numeric columns, or a matrix whose row i is node i: `.npy`
-            (dense) or `.npz` (`scipy.sparse.save_npz`).
-        labels: Table with an id and a label per row; an empty label is unlabelled.
-        source: Column of `edges` with the first end; the first column when absent.
-        target: Column of `edges` with the second end; the second column when absent.
-        weight: Column of `edges` with positive weights; a column called "weight" when absent.
-        id: Column of `features` and `labels` with the id; the first column when absent.
-        label: Column of `labels` with the label; the first one beside the id when absent.
+            or `.npz` (`numpy.savez` of one array, or `scipy.sparse.save_npz`).
+        labels: Table with an id and a label per row; an empty label, NA, nan, None, null, ? or -1
+            is unlabelled.
+        source: Column of `edges` with one end.
+        target: Column of `edges` with the other end.
+        weight: Column of `edges` with positive weights.
+        id: Column of `features` and `labels` with the id; it may be in one of them only.
+        label: Column of `labels` with the label; without `labels`, a column of `features`.
+        header: Whether the first row of `edges` and `labels` holds names. By default this is
+            recognised, and asked for where it cannot be. A column that is named by an argument
+            means that its file has a header; without one the columns are "column 1", "column 2",
+            ... A table of features always has a header.
 
     Returns:
         The checked graph, with `node_ids` and `class_names`; see `check_graph`.
@@ -64,62 +89,145 @@ def read_graph(
     Raises:
         InputError: A file is missing or wrong; the message names the file, the line and the remedy.
     """
-    edge_table = _open(edges, header_given=source is not None or target is not None)
-    first = edge_table.column(source, 0, "source")
-    second = edge_table.column(target, 1, "target")
-    ends = edge_table.texts(first, second)
-    weights = _read_weights(edge_table, weight, {first, second})
-    ids: Any = None  # Arrow text of every node id, in node order
+    edge_table = settle_header(
+        read_table(_as_path("edges", edges)), header, (source, target, weight), num_ids=2
+    )
+    features_read = None if features is None else _open_features(_as_path("features", features))
+    node_table = features_read if isinstance(features_read, TableFile) else None
+    label_table = node_table if label is not None else None
+    if labels is not None:
+        label_file = read_table(_as_path("labels", labels))
+        label_table = settle_header(label_file, header, (id, label), num_ids=1)
+    _check_given(id, label, node_table, label_table)
+
+    ends, weights = _read_edges(edge_table, source, target, weight, header)
+    node_ids, x = _read_features(features_read, id, label)
+    label_ids, values = _read_labels(label_table, id, label, header)
+    (*ends, node_ids, label_ids), changed = without_zero_fractions([*ends, node_ids, label_ids])
+    if changed:
+        log.warning("ids such as 1.0 are read as 1")
+    if node_table is not None:
+        _check_unique(node_table, node_ids)
     if features is None:
-        known = set(pa.chunked_array(ends, pa.string()).unique().to_pylist()) - {""}
-        ids, x = pa.array(sorted_ids(known), pa.string()), None
-    elif table_suffix(Path(features)) in MATRIX_SUFFIXES:
-        x = _read_matrix(Path(features))
-        ids = pa.array(np.arange(x.shape[0])).cast(pa.string())
-    else:
-        ids, x = _read_attributes(features, id)
-    whose = f"{edges}" if features is None else f"{features}"
-    edge_index = torch.from_numpy(np.stack([_locate(e, ids, edge_table, whose) for e in ends]))
-    if x is None:
-        x = structural_attributes(edge_index, len(ids))
-    data = Data(x=x, edge_index=edge_index, num_nodes=len(ids), name=_stem(Path(edges)))
-    data.node_ids = _typed_ids(ids.to_pylist())
+        both = pa.chunked_array(ends, pa.string()).unique().to_pylist()
+        node_ids = pa.array(sorted_ids(set(both) - {""}), pa.string())
+
+    listed = Path(edges if features is None else features)
+    edge_index = np.stack([_locate(column, node_ids, edge_table, listed) for column in ends])
+    data = Data(edge_index=torch.from_numpy(edge_index), num_nodes=len(node_ids))
+    if len(node_ids) == 0:
+        raise InputError(f"{listed}: the graph has no nodes; the file has no rows")
+    data.x = structural_attributes(data.edge_index, len(node_ids)) if x is None else x
+    data.node_ids = _typed_ids(node_ids.to_pylist())
+    data.name = Path(edges).name.split(".")[0] or Path(edges).name
     if weights is not None:
         data.edge_weight = weights
-    if labels is not None:
-        data.y, data.class_names = _read_labels(labels, id, label, ids, whose)
-    if len(ids) == 0:
-        raise InputError(f"{whose}: the graph has no nodes; the file has no rows")
+    if label_table is not None:
+        nodes = _locate(label_ids, node_ids, label_table, listed)
+        data.y, data.class_names = _encode_labels(
+            label_table, label_ids, values, nodes, len(node_ids)
+        )
     return check_graph(data)
 
 
-def _open(path: str | Path, *, header_given: bool) -> Table:
-    table = read_table(path, may_lack_header=not header_given)
-    if table.headless:
-        log.info("%s: the first row holds integers, so the file is read without a header", path)
-    return table
+def _as_path(what: str, path: Any) -> Path:
+    if isinstance(path, (str, PathLike)):
+        return Path(path)
+    advice = "; write it with to_parquet first" if hasattr(path, "to_parquet") else ""
+    raise InputError(f"{what} must be the path of a file, got {type(path).__name__}{advice}")
 
 
-def _read_weights(table: Table, weight: str | None, ends: set[str]) -> Tensor | None:
-    others = [name for name in table.columns if name not in ends]
-    if weight is None:
-        weight = next((name for name in others if name.lower() == "weight"), None)
-    if weight is None:
-        if others:
-            log.warning(
-                "%s: column '%s' is not read; set weight= to it if it holds weights",
-                table.path,
-                others[0],
-            )
-        return None
-    values = table.numbers([table.column(weight, 0, "weight")])[:, 0]
-    bad = np.flatnonzero(values <= 0)
+def _open_features(path: Path) -> TableFile | Tensor:
+    kind = table_suffix(path)
+    if kind in MATRIX_SUFFIXES:
+        return _read_matrix(path)
+    if kind not in TABLE_SUFFIXES:
+        raise InputError(
+            f"{path}: unknown kind of features '{kind}'; accepted: "
+            + ", ".join((*TABLE_SUFFIXES, *MATRIX_SUFFIXES))
+        )
+    table = read_table(path)
+    if table.first_row is not None and all(re.match(NUMBER, cell) for cell in table.first_row):
+        raise InputError(
+            f"{path}: the first row holds only numbers, so it is no header; "
+            "add one, such as: id,a1,a2"
+        )
+    return table.with_header()
+
+
+def _check_given(
+    id: str | None, label: str | None, node_table: TableFile | None, label_table: TableFile | None
+) -> None:
+    tables = [table for table in (node_table, label_table) if table is not None]
+    if id is not None and not any(id in table.columns for table in tables):
+        columns = "; ".join(f"{table.path} has {', '.join(table.columns)}" for table in tables)
+        raise InputError(
+            f"id= is '{id}', but neither features nor labels is a table with that column"
+            + (f"; {columns}" if columns else "")
+        )
+    if label is not None and label_table is None:
+        raise InputError(
+            f"label= is '{label}', but there is neither a table of labels nor one of features"
+        )
+
+
+def _read_edges(
+    table: TableFile,
+    source: str | None,
+    target: str | None,
+    weight: str | None,
+    header: bool | None,
+) -> tuple[list[Any], Tensor | None]:
+    columns = edge_columns(table, source, target, weight)
+    ends = table.texts(columns.source, columns.target)
+    if header is None and source is None and target is None:
+        check_header(table, (columns.source, columns.target), ends)
+    used = (columns.source, columns.target, columns.weight)
+    _report_index(table, used)
+    unread = [name for name in table.columns if name not in (*used, *table.index)]
+    if unread:
+        advice = "" if columns.weight else "; if one holds weights, name it with weight="
+        log.warning("%s: columns not read: %s%s", table.path, ", ".join(unread), advice)
+    if columns.weight is None:
+        return ends, None
+    weights = table.numbers([columns.weight])[:, 0]
+    bad = np.flatnonzero(weights <= 0)
     if len(bad):
         raise InputError(
-            f"{table.place(int(bad[0]))}, column '{weight}': weight {values[bad[0]]:g} is not "
-            "above 0; drop the edge or mend the weight"
+            f"{table.place(int(bad[0]))}, column '{columns.weight}': weight "
+            f"{weights[bad[0]]:g} is not above 0; drop the edge or correct the weight"
         )
-    return torch.from_numpy(values)
+    return ends, torch.from_numpy(weights)
+
+
+def _report_index(table: TableFile, used: Sequence[str | None]) -> None:
+    if unread := [name for name in table.index if name not in used]:
+        log.warning("%s: the pandas index '%s' is not read", table.path, ", ".join(unread))
+
+
+def _read_features(
+    features: TableFile | Tensor | None, id: str | None, label: str | None
+) -> tuple[Any, Tensor | None]:
+    """Ids of the nodes and their attributes; neither without features."""
+    if features is None:
+        return NO_TEXT, None
+    if isinstance(features, Tensor):
+        return pa.array(np.arange(features.shape[0])).cast(pa.string()), features
+    table, key = features, id_column(features, id)
+    names = [name for name in table.columns if name not in (key, label, *table.index)]
+    _report_index(table, (key, label))
+    if not names:
+        raise InputError(f"{table.path}: no column beside the id '{key}'; add numeric attributes")
+    if suspect := labels_among_attributes(names):
+        raise InputError(
+            f"{table.path}: column '{suspect}' looks like labels, which would give the answer "
+            f"away as an attribute; read it as labels with label='{suspect}', or rename it"
+        )
+    (ids,) = table.texts(key)
+    _check_ids(table, ids)
+    x = table.numbers(names)
+    sparse = np.count_nonzero(x) < SPARSE_BELOW * x.size
+    return ids, csr_from_scipy(x) if sparse else torch.from_numpy(x)
 
 
 def _read_matrix(path: Path) -> Tensor:
@@ -127,122 +235,108 @@ def _read_matrix(path: Path) -> Tensor:
         raise InputError(f"{path}: no such file; check the path")
     try:
         with path.open("rb") as file:
-            if path.suffix.lower() == ".npy":
-                matrix = np.load(file, allow_pickle=False)
-            else:
-                matrix = scipy.sparse.load_npz(file)  # opens no pickles either
+            matrix = np.load(file, allow_pickle=False) if path.suffix == ".npy" else _load_npz(file)
     except Exception as error:  # both raise whatever zipfile, struct or numpy.lib.format raise
-        wanted = "an array of numbers" if path.suffix.lower() == ".npy" else "a scipy sparse matrix"
+        reason = (str(error) or repr(error)).splitlines()[0]
         raise InputError(
-            f"{path}: cannot be read as {wanted} ({str(error).splitlines()[0] or error!r}); "
-            "save it again with numpy.save or scipy.sparse.save_npz"
+            f"{path}: cannot be read as a matrix of numbers ({reason}); "
+            "save it again with numpy.save, numpy.savez or scipy.sparse.save_npz"
         ) from error
     x = attribute_tensor(matrix, str(path))
-    values = matrix.tocoo() if scipy.sparse.issparse(matrix) else matrix
-    flat = values.data if scipy.sparse.issparse(matrix) else values
-    bad = np.argwhere(~np.isfinite(flat))
+    coo = matrix.tocoo() if scipy.sparse.issparse(matrix) else None
+    bad = np.argwhere(~np.isfinite(matrix if coo is None else coo.data))
     if len(bad):
-        at = int(bad[0][0])
-        row, column = (values.row[at], values.col[at]) if scipy.sparse.issparse(matrix) else bad[0]
+        row, column = bad[0] if coo is None else (coo.row[bad[0, 0]], coo.col[bad[0, 0]])
         raise InputError(
             f"{path} row {row}, column {column}: the value is not finite; "
-            "every cell must be a finite number"
+            "every attribute must be a finite number"
         )
     return x
 
 
-def _read_attributes(path: str | Path, id: str | None) -> tuple[Any, Tensor]:
-    if table_suffix(Path(path)) not in TABLE_SUFFIXES:
-        raise InputError(
-            f"{path}: unknown kind of features '{table_suffix(Path(path))}'; accepted: "
-            + ", ".join((*TABLE_SUFFIXES, *MATRIX_SUFFIXES))
-        )
-    table = read_table(path)
-    if all(_is_float(name) for name in table.columns):
-        raise InputError(
-            f"{path}: the first row holds only numbers, so it is no header; "
-            "add one, such as: id,a1,a2"
-        )
-    key = table.column(id, 0, "id")
-    names = [name for name in table.columns if name != key]
-    if not names:
-        raise InputError(f"{path}: no column beside the id '{key}'; add numeric attributes")
-    (ids,) = table.texts(key)
-    _check_ids(table, ids)
-    repeated = _repeats(ids)
-    if len(repeated):
-        row = int(repeated[0])
-        raise InputError(f"{table.place(row)}: id {ids[row].as_py()!r} stands twice; keep one row")
-    matrix = table.numbers(names)
-    sparse = np.count_nonzero(matrix) < SPARSE_BELOW * matrix.size
-    return ids, csr_from_scipy(matrix) if sparse else torch.from_numpy(matrix)
+def _load_npz(file: IO[bytes]) -> Any:
+    """A sparse matrix, or the only array of the archive; neither opens pickles."""
+    with np.load(file, allow_pickle=False) as arrays:
+        if "format" not in arrays.files:
+            if len(arrays.files) != 1:
+                raise ValueError(f"it holds {len(arrays.files)} arrays, {arrays.files}, not one")
+            return arrays[arrays.files[0]]
+    file.seek(0)
+    return scipy.sparse.load_npz(file)
 
 
 def _read_labels(
-    path: str | Path, id: str | None, label: str | None, ids: Any, whose: str
+    table: TableFile | None, id: str | None, label: str | None, header: bool | None
+) -> tuple[Any, Any]:
+    """Ids and labels of a label file, row by row."""
+    if table is None:
+        return NO_TEXT, NO_TEXT
+    key = id_column(table, id)
+    ids, values = table.texts(key, label_column(table, label, key))
+    if header is None and id is None and label is None:
+        check_header(table, [key], [ids])
+    return ids, values
+
+
+def _encode_labels(
+    table: TableFile, ids: Any, values: Any, nodes: NDArray[np.int64], num_nodes: int
 ) -> tuple[Tensor, list[str]]:
-    table = _open(path, header_given=id is not None or label is not None)
-    key = table.column(id, 0, "id")
-    beside = next((i for i, name in enumerate(table.columns) if name != key), 1)
-    keys, values = table.texts(key, table.column(label, beside, "label"))
-    nodes = _locate(keys, ids, table, whose)
-    texts = np.array(values.to_pylist(), dtype=object)
-    given = np.full(len(ids), None, dtype=object)
-    given[nodes] = texts
-    clash = np.flatnonzero(given[nodes] != texts)
+    """The class of each node and the class names; says how many labels are missing."""
+    written = np.array(values.to_pylist(), dtype=object)
+    given = pc.if_else(pc.is_in(values, pa.array(sorted(MISSING))), "", values)
+    (given,), _ = without_zero_fractions([given])
+    labels = np.array(given.to_pylist(), dtype=object)
+    classes = set(labels) - {""}
+    if "-1" in classes and len(classes) == 2:
+        raise InputError(
+            f"{table.path}: the labels are -1 and {min(classes - {'-1'})}, but -1 means "
+            "unlabelled; call the classes otherwise, e.g. no and yes"
+        )
+    missing = (labels == "") | (labels == "-1")
+    labels[missing] = ""
+    if missing.any():
+        words = ", ".join(sorted({word or "empty" for word in written[missing]}))
+        log.warning("%s: %d labels missing (%s)", table.path, missing.sum(), words)
+    of_node = np.full(num_nodes, "", dtype=object)
+    of_node[nodes] = labels
+    clash = np.flatnonzero(of_node[nodes] != labels)
     if len(clash):
         row = int(clash[0])
         raise InputError(
-            f"{table.place(row)}: id {keys[row].as_py()!r} has label {texts[row]!r} here and "
-            f"{given[nodes[row]]!r} further down; keep one"
+            f"{table.place(row)}: id {ids[row].as_py()!r} has label {labels[row]!r} here and "
+            f"{of_node[nodes[row]]!r} further down; keep one"
         )
-    y, names = encode_labels(given)
-    if "-1" in names:
-        log.warning("%s: '-1' is read as a class; leave the cell empty for unlabelled", path)
-    return y, names
+    return encode_labels(of_node)
 
 
-def _locate(keys: Any, ids: Any, table: Table, whose: str) -> NDArray[np.int64]:
-    """The node of each id of a column; an id that no node has is an error."""
+def _locate(keys: Any, ids: Any, table: TableFile, listed: Path) -> NDArray[np.int64]:
+    """The node of each id of a column; an id that is not listed is an error."""
     _check_ids(table, keys)
-    found = pc.index_in(keys, value_set=ids)
-    if found.null_count:
-        row = int(np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))[0])
-        key = keys[row].as_py()
-        if table_suffix(Path(whose)) in MATRIX_SUFFIXES:
+    nodes = pc.index_in(keys, value_set=ids)
+    if nodes.null_count:
+        row = int(np.flatnonzero(nodes.is_null().to_numpy(zero_copy_only=False))[0])
+        if table_suffix(listed) in MATRIX_SUFFIXES:
             rule = f"its rows are numbered 0..{len(ids) - 1}, and ids must be these integers"
         else:
             rule = "add its row there, or drop this one"
-        raise InputError(f"{table.place(row)}: id {key!r} is not in {whose}; {rule}")
-    return np.asarray(found.to_numpy(), dtype=np.int64)
+        raise InputError(f"{table.place(row)}: id {keys[row].as_py()!r} is not in {listed}; {rule}")
+    return np.asarray(nodes.to_numpy(), dtype=np.int64)
 
 
-def _check_ids(table: Table, keys: Any) -> None:
+def _check_ids(table: TableFile, keys: Any) -> None:
     empty = np.flatnonzero(pc.equal(keys, "").to_numpy(zero_copy_only=False))
     if len(empty):
         raise InputError(f"{table.place(int(empty[0]))}: the id is empty; every row needs one")
 
 
-def _repeats(ids: Any) -> NDArray[np.int64]:
-    """Rows whose id stands further up already."""
-    codes = ids.dictionary_encode().indices.to_numpy()
-    _, first = np.unique(codes, return_index=True)
-    return np.setdiff1d(np.arange(len(codes)), first)
+def _check_unique(table: TableFile, ids: Any) -> None:
+    repeated = np.flatnonzero(pd.Index(ids.dictionary_encode().indices.to_numpy()).duplicated())
+    if len(repeated):
+        row = int(repeated[0])
+        raise InputError(f"{table.place(row)}: id {ids[row].as_py()!r} is duplicated; keep one row")
 
 
 def _typed_ids(ids: list[str]) -> NDArray[Any]:
     if all(map(is_integer_text, ids)):
         return np.array([int(text) for text in ids], dtype=np.int64)
     return np.array(ids, dtype=object)
-
-
-def _is_float(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _stem(path: Path) -> str:
-    return path.name.split(".")[0] or path.name

@@ -15,15 +15,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch_geometric.data import Data
+from torch_geometric.utils import index_to_mask
 
-from brgcl.data.graphs import check_graph
 from brgcl.data.splits import random_split
 from brgcl.errors import InputError
 from brgcl.method.sparse import csr_from_scipy
 
 log = logging.getLogger("brgcl")
-
-PLANETOID_PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
 
 
 def read_planetoid(folder: Path, name: str) -> Data:
@@ -37,7 +35,8 @@ def read_planetoid(folder: Path, name: str) -> Data:
         folder: Where the files are.
         name: The name inside the file names: cora, citeseer or pubmed.
     """
-    part = {p: _unpickle(folder / f"ind.{name}.{p}") for p in PLANETOID_PARTS[:-1]}
+    names = ("x", "tx", "ty", "allx", "ally", "graph")
+    part = {p: _unpickle(folder / f"ind.{name}.{p}") for p in names}
     test = np.loadtxt(folder / f"ind.{name}.test.index", dtype=np.int64)
     num_known = part["allx"].shape[0]
     num_nodes = max(len(part["graph"]), int(test.max()) + 1)
@@ -116,7 +115,7 @@ def read_coauthor(file: Path, *, seed: int = 0) -> Data:
 
 
 def read_ogb_arxiv(folder: str | Path) -> Data:
-    """Read ogbn-arxiv from its raw tables, with the official split by year; made undirected.
+    """Read ogbn-arxiv from its raw tables, with the official split by year; edges are directed.
 
     Args:
         folder: The folder that holds `raw/`, `split/time/` and perhaps `mapping/`.
@@ -133,7 +132,6 @@ def read_ogb_arxiv(folder: str | Path) -> Data:
         edge_index=torch.from_numpy(edges.T.copy()),
         y=torch.from_numpy(y),
         num_nodes=int(_numbers(folder / "raw/num-node-list.csv.gz", np.int64)[0, 0]),
-        name="ogbn-arxiv",
     )
     for mask, part in (("train_mask", "train"), ("val_mask", "valid"), ("test_mask", "test")):
         nodes = _numbers(folder / f"split/time/{part}.csv.gz", np.int64)[:, 0]
@@ -142,7 +140,7 @@ def read_ogb_arxiv(folder: str | Path) -> Data:
     if names.is_file():
         data.class_names = pd.read_csv(names).iloc[:, 1].astype(str).tolist()
     log.info("ogbn-arxiv: %d directed citations are read as undirected edges", len(edges))
-    return check_graph(data, announce=False)
+    return data
 
 
 class _PlanetoidUnpickler(pickle.Unpickler):
@@ -209,8 +207,7 @@ def _numbers(path: Path, dtype: Any) -> NDArray[Any]:
 
 
 def _mask(nodes: NDArray[np.int64], num_nodes: int, path: Path) -> Tensor:
-    mask = torch.zeros(num_nodes, dtype=torch.bool)
     if len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < num_nodes:
         raise InputError(f"{path}: lists a node outside 0..{num_nodes - 1}; download it again")
-    mask[torch.from_numpy(nodes)] = True
+    mask: Tensor = index_to_mask(torch.from_numpy(nodes), num_nodes)
     return mask

@@ -12,7 +12,13 @@ from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, checked_attributes, structural_attributes
 from brgcl.data.edges import canonical_edges
-from brgcl.data.ids import checked_class_names, checked_ids, encode_labels, is_unlabelled
+from brgcl.data.ids import (
+    checked_class_names,
+    checked_ids,
+    encode_labels,
+    is_unlabelled,
+    single_label,
+)
 from brgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,12 +37,12 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
     that were there, `node_ids`, `class_names`, `name` and `num_nodes`, and no other field. Tensors
     that were already canonical are shared with the input. Time is linear in nodes and edges.
 
-    A weighted edge list that names every pair in both directions with the same weight is taken as
-    it stands; in any other, every entry is one undirected edge, and parallel weights add up.
+    Weights of parallel edges in one direction add up. Of the two directions of an edge the larger
+    weight counts, so that an edge that is given in both keeps its weight.
 
     Args:
         data: A graph with at least `x` `(N, F)` and `edge_index` `(2, E)`.
-        announce: Whether to log what was mended.
+        announce: Whether to log what was fixed.
 
     Raises:
         InputError: The graph breaks a rule; the message says where and what to do.
@@ -98,12 +104,15 @@ def from_scipy(
         >>> from_scipy(np.array([[0, 1], [0, 0]]), np.eye(2), [0, -1]).edge_index.tolist()
         [[0, 1], [1, 0]]
     """
-    coo = scipy.sparse.coo_array(adj)
+    adj = adj if scipy.sparse.issparse(adj) else np.asarray(adj)
+    if adj.dtype.kind not in "fiub":
+        raise InputError(f"an adjacency matrix must hold numbers, got {adj.dtype}")
+    coo = scipy.sparse.coo_array(adj.astype(np.float64))
     if coo.ndim != 2 or coo.shape[0] != coo.shape[1]:
         raise InputError(f"an adjacency matrix must be square, got shape {coo.shape}")
     stored = coo.data != 0
     edge_index = torch.from_numpy(np.stack([coo.row, coo.col])[:, stored].astype(np.int64))
-    weight = torch.from_numpy(coo.data[stored].astype(np.float64))
+    weight = torch.from_numpy(coo.data[stored])
     if x is None:
         x = structural_attributes(edge_index, int(coo.shape[0]))
     data = Data(x=attribute_tensor(x, "x"), edge_index=edge_index, num_nodes=int(coo.shape[0]))
@@ -131,8 +140,8 @@ def from_networkx(
         g: Any NetworkX graph; a directed one is made undirected.
         attributes: Node attribute that holds a number or a vector. With None, or when no node has
             the default "x", attributes are structural (see `structural_attributes`).
-        label: Node attribute that holds the class, any value; a node without it, or with None, NaN
-            or the integer -1, is unlabelled.
+        label: Node attribute that holds the class, a text or number; a node without it, or with
+            None, NaN, `pandas.NA`, "" or the integer -1, is unlabelled.
         weight: Edge attribute that holds the weight; None reads an unweighted graph.
 
     Raises:
@@ -142,7 +151,7 @@ def from_networkx(
         import networkx  # noqa: F401
     except ImportError as error:
         raise InputError(
-            "from_networkx needs NetworkX; install it with: pip install 'brgcl[interop]'"
+            "from_networkx needs NetworkX; install it with: pip install networkx"
         ) from error
     keys = list(g.nodes)
     place = {key: i for i, key in enumerate(keys)}
@@ -153,7 +162,7 @@ def from_networkx(
     if weight is not None:
         data.edge_weight = _networkx_weights(g, weight)
     if label is not None:
-        values = [values.get(label) for _, values in g.nodes(data=True)]
+        values = [single_label(values.get(label), node) for node, values in g.nodes(data=True)]
         if label != "y" and all(value is None for value in values):
             raise InputError(f"no node has the label attribute '{label}'; label=None reads none")
         data.y, data.class_names = encode_labels(None if is_unlabelled(v) else v for v in values)
@@ -235,12 +244,12 @@ def _networkx_attributes(g: Any, attributes: str | None, edge_index: Tensor) -> 
 
 
 def _networkx_weights(g: Any, weight: str) -> Tensor:
-    found = []
+    weights = []
     for u, v, value in g.edges(data=weight):
         try:
-            found.append(float(value))
+            weights.append(float(value))
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"edge {u!r} - {v!r} has weight '{weight}' = {value!r}; give every edge a number"
             ) from error
-    return torch.tensor(found, dtype=torch.float64)
+    return torch.tensor(weights, dtype=torch.float64)

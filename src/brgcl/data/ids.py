@@ -1,15 +1,24 @@
 """Names of nodes and of classes: exact text, integers only where nothing is lost."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from brgcl.errors import InputError
+
+MISSING = frozenset(
+    (
+        *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
+        *("1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null", "?"),
+    )
+)
+"""Labels in a file that mean none: what `pandas.read_csv` takes as missing, and `?`."""
 
 
 def encode_labels(values: Iterable[Any]) -> tuple[Tensor, list[str]]:
@@ -26,11 +35,11 @@ def encode_labels(values: Iterable[Any]) -> tuple[Tensor, list[str]]:
         (tensor([ 1,  0, -1]), ['9', '10'])
     """
     texts = ["" if value is None else str(value) for value in values]
-    codes, found = pd.factorize(np.array(texts, dtype=object))
-    names = sorted_ids(str(name) for name in found if name != "")
+    codes, labels = pd.factorize(np.array(texts, dtype=object))
+    names = sorted_ids(str(label) for label in labels if label != "")
     number = {name: i for i, name in enumerate(names)}
-    lookup = np.array([number.get(str(name), -1) for name in found], dtype=np.int64)
-    y = lookup[codes] if len(found) else np.empty(0, dtype=np.int64)
+    classes = np.array([number.get(str(label), -1) for label in labels], dtype=np.int64)
+    y = classes[codes] if len(labels) else np.empty(0, dtype=np.int64)
     return torch.from_numpy(y), names
 
 
@@ -38,6 +47,31 @@ def sorted_ids(ids: Iterable[str]) -> list[str]:
     """Sort by value if every text is a canonical integer ("7", not "07"), else as text."""
     texts = list(ids)
     return sorted(texts, key=int) if all(map(is_integer_text, texts)) else sorted(texts)
+
+
+def without_zero_fractions(columns: Sequence[Any]) -> tuple[list[Any], bool]:
+    """Read `1.0` as `1` if all columns hold nothing but whole numbers.
+
+    pandas writes integers that way as soon as one of their column is missing.
+
+    Args:
+        columns: Arrow arrays of text that are compared with each other.
+
+    Returns:
+        The columns, and whether a text was changed.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> columns, changed = without_zero_fractions([pa.array(["1.0", "2"])])
+        >>> columns[0].to_pylist(), changed
+        (['1', '2'], True)
+    """
+    changed = any(pc.any(pc.match_substring(column, ".")).as_py() for column in columns)
+    whole = r"^-?\d+(\.0+)?$|^$"
+    matches = [pc.match_substring_regex(column, whole) for column in columns] if changed else []
+    if not changed or any(pc.all(match).as_py() is False for match in matches):
+        return list(columns), False
+    return [pc.replace_substring_regex(column, r"\.0+$", "") for column in columns], True
 
 
 def is_integer_text(text: str) -> bool:
@@ -71,7 +105,7 @@ def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:
         array = array.astype(np.int64) if integers else array
     repeated = pd.Index(array).duplicated()
     if repeated.any():
-        raise InputError(f"node id {array[repeated][0]!r} stands twice in node_ids; ids are unique")
+        raise InputError(f"node id {array[repeated][0]!r} is duplicated in node_ids; keep one")
     return array
 
 
@@ -89,11 +123,22 @@ def checked_class_names(names: Any, y: Tensor) -> list[str]:
 
 
 def is_unlabelled(value: Any) -> bool:
-    """Whether a label in memory means none: None, NaN, "" or the integer -1."""
-    if value is None or value == "":
-        return True
+    """Whether a label in memory means none: None, NaN, `pandas.NA`, "" or the integer -1."""
     if isinstance(value, (bool, np.bool_)):
         return False
     if isinstance(value, (int, np.integer)):
         return int(value) == -1
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+    return bool(pd.isna(value)) or (isinstance(value, str) and value == "")
+
+
+def single_label(value: Any, node: Any) -> Any:
+    """A label that is one value; arrays and tensors of one entry are unpacked."""
+    array = value.numpy(force=True) if isinstance(value, Tensor) else value
+    if isinstance(array, np.ndarray) and array.size == 1:
+        return array.item()
+    if np.ndim(array) or isinstance(value, (set, dict)):
+        raise InputError(
+            f"the label of node {node!r} is a {type(value).__name__}; "
+            "give one text or number per node"
+        )
+    return value

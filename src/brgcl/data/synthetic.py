@@ -128,8 +128,8 @@ def _draw_edges(
 
 
 def _look_up(mass: NDArray[np.float64], at: NDArray[np.float64]) -> NDArray[np.int64]:
-    found = np.searchsorted(mass, at, side="right") - 1
-    return np.minimum(found, len(mass) - 2)  # rounding may touch the upper end
+    interval = np.searchsorted(mass, at, side="right") - 1
+    return np.minimum(interval, len(mass) - 2)  # rounding may touch the upper end
 
 
 def _draw_words(

@@ -1,15 +1,17 @@
-"""One table file (CSV, TSV, text, Parquet) -> columns of exact text or of numbers.
+"""One table file (CSV, TSV, text, Parquet) -> columns of text or of numbers.
 
-Text is kept letter by letter ("007" stays "007", "NA" stays "NA"), and every error names the file
-and the line or row.
+Text is kept letter by letter ("007" stays "007", "NA" stays "NA") except for blanks around it, and
+every error names the file and the line or row.
 """
 
 import csv
 import gzip
+import io
+import logging
 import re
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,91 +24,112 @@ from numpy.typing import NDArray
 
 from brgcl.errors import InputError
 
-TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
-TABLE_SUFFIXES = (*TEXT_SUFFIXES, ".parquet")
+log = logging.getLogger("brgcl")
+
+SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": "\t,; ", ".edgelist": "\t,; "}
+"""What may separate the columns of a text file; the first one that its first line has does."""
+
+TABLE_SUFFIXES = (*SEPARATORS, ".parquet")
 
 
 @dataclass(frozen=True)
-class Table:
+class TableFile:
     """A table whose columns are converted when they are asked for.
 
     Attributes:
         path: The file.
-        columns: Names of the columns, all different.
-        headless: Whether the first row looked like data, so that the names are made up.
+        columns: Names of the columns, all different: "column 1", "column 2", ... without a header.
+        first_row: Cells of a text file's first row, as long as it counts as data; else None.
+        index: Columns that pandas wrote as the index of a data frame.
+        separator: What separates the columns of a text file.
     """
 
     path: Path
     columns: tuple[str, ...]
-    headless: bool
-    _content: Any  # bytes below the header of a text file, or an Arrow table
-    _delimiter: str = ","
+    first_row: tuple[str, ...] | None
+    index: tuple[str, ...]
+    separator: str
+    _content: Any  # bytes of the rows of a text file, or an Arrow table
+    _first_line: int = 0  # bytes
     _lines_above: int = 0
+
+    @property
+    def is_text(self) -> bool:
+        """Whether this is a text file; a Parquet file always has names."""
+        return not isinstance(self._content, pa.Table)
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the names of the columns come from the file."""
+        return self.first_row is None
+
+    def with_header(self) -> "TableFile":
+        """Take the first row as names; a column without one is called as pandas calls it."""
+        if self.first_row is None:
+            return self
+        names = [name or f"Unnamed: {i}" for i, name in enumerate(self.first_row)]
+        _check_names(self.path, names)
+        return replace(
+            self,
+            columns=tuple(names),
+            first_row=None,
+            index=tuple(name for name in names[:1] if name == "Unnamed: 0"),
+            _content=self._content.slice(min(self._first_line, self._content.size)),
+            _lines_above=self._lines_above + 1,
+        )
 
     def place(self, row: int) -> str:
         """Where row `row` (from 0) is in the file, for an error message."""
-        if isinstance(self._content, pa.Table):
+        if not self.is_text:
             return f"{self.path} row {row}"
-        seen = -1
-        for number, line in enumerate(self._content.to_pybytes().splitlines(), 1):
-            seen += bool(line)
+        text = io.StringIO(self._content.to_pybytes().decode(errors="replace"))
+        records = csv.reader(text, delimiter=self.separator)
+        start, seen = 1, -1
+        for cells in records:
+            seen += bool(cells)  # a blank line is no row
             if seen == row:
-                return f"{self.path} line {number + self._lines_above}"
+                return f"{self.path} line {start + self._lines_above}"
+            start = records.line_num + 1  # a quoted cell may span several lines
         return str(self.path)
 
     def texts(self, *names: str) -> list[Any]:
-        """Arrow arrays of the exact text of some columns; a missing cell is ""."""
-        if isinstance(self._content, pa.Table):
-            return [_parquet_text(self._content[name]) for name in names]
-        table = self._parse(dict.fromkeys(names, pa.string()))
-        return [table[name].combine_chunks() for name in names]
+        """Arrow arrays of the text of some columns, without outer blanks; a missing cell is ""."""
+        if not self.is_text:
+            columns = [self._parquet_text(name) for name in names]
+        else:
+            table = self._parse(dict.fromkeys(names, pa.string()))
+            columns = [table[name].combine_chunks() for name in names]
+        return [pc.utf8_trim_whitespace(column) for column in columns]
 
     def numbers(self, names: Sequence[str]) -> NDArray[np.float32]:
-        """The matrix of some columns, `(rows, columns)`.
+        """The matrix of some columns, `(rows, columns)`; a vector in Parquet is several columns.
 
         Raises:
             InputError: A cell is missing, not a number, or not finite.
         """
-        if isinstance(self._content, pa.Table):
-            table = self._content
-            for name in names:
-                if not _is_number(table[name].type):
-                    raise InputError(
-                        f"{self.path}: column '{name}' holds {table[name].type}, not numbers; "
-                        "keep one numeric column per attribute"
-                    )
+        if not self.is_text:
+            columns = dict(pair for name in names for pair in self._parquet_numbers(name))
         else:
             table = self._parse(dict.fromkeys(names, pa.float64()))
-        matrix = np.empty((table.num_rows, len(names)), dtype=np.float32)
-        for j, name in enumerate(names):
+            columns = {name: table[name] for name in names}
+        num_rows = len(next(iter(columns.values()))) if columns else 0
+        matrix = np.empty((num_rows, len(columns)), dtype=np.float32)
+        for j, column in enumerate(columns.values()):
+            if pa.types.is_boolean(column.type):
+                column = column.cast(pa.int8())
             with np.errstate(over="ignore"):
-                matrix[:, j] = _float_column(table[name])
+                matrix[:, j] = column.cast(pa.float64(), safe=False).to_numpy()
         bad = np.argwhere(~np.isfinite(matrix))
         if len(bad):
-            row, column = (int(i) for i in bad[0])
-            cell = table[names[column]][row].as_py()
+            row, j = (int(i) for i in bad[0])
+            name, column = list(columns.items())[j]
+            cell = column[row].as_py()
             problem = "is missing or NaN" if cell is None or cell != cell else f"is {cell}"
             raise InputError(
-                f"{self.place(row)}, column '{names[column]}': the value {problem}; "
-                "every cell must be a finite number"
+                f"{self.place(row)}, column '{name}': the value {problem}; "
+                "every attribute and weight must be a finite number"
             )
         return matrix
-
-    def column(self, given: str | None, default: int, argument: str) -> str:
-        """The name of a column: the one the caller gave, or the one at place `default`."""
-        if given is None:
-            if default < len(self.columns):
-                return self.columns[default]
-            raise InputError(
-                f"{self.path} has {len(self.columns)} column(s) but needs {default + 1}; "
-                f"columns are separated by {self._delimiter!r}"
-            )
-        if given not in self.columns:
-            raise InputError(
-                f"{self.path} has no column '{given}'; set {argument}= to one of: "
-                + ", ".join(self.columns)
-            )
-        return given
 
     def _parse(self, types: dict[str, Any]) -> Any:
         try:
@@ -117,7 +140,9 @@ class Table:
                     column_names=list(self.columns),
                     block_size=1 << 24,
                 ),
-                parse_options=pyarrow.csv.ParseOptions(delimiter=self._delimiter),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self.separator, newlines_in_values=True
+                ),
                 convert_options=pyarrow.csv.ConvertOptions(
                     column_types=types, include_columns=list(types)
                 ),
@@ -129,11 +154,11 @@ class Table:
 
     def _explained(self, message: str) -> InputError:
         """Say an Arrow error in the reader's terms."""
-        found = re.search(r"Row #(\d+)", message)
-        place = self.place(int(found[1]) - 1) if found else str(self.path)
+        row = re.search(r"Row #(\d+)", message)
+        place = self.place(int(row[1]) - 1) if row else str(self.path)
         if ragged := re.search(r"Expected (\d+) columns, got (\d+)", message):
             return InputError(
-                f"{place}: {ragged[2]} columns where the header has {ragged[1]}; "
+                f"{place}: {ragged[2]} columns where the first row has {ragged[1]}; "
                 "quote cells that contain the separator"
             )
         if "UTF8" in message:
@@ -146,24 +171,59 @@ class Table:
             )
         return InputError(f"{place}: not a readable table ({message.splitlines()[0]})")
 
+    def _parquet_text(self, name: str) -> Any:
+        """Text of a typed column: whole floats read as integers, null as ""."""
+        column = self._content[name].combine_chunks()
+        try:
+            if pa.types.is_dictionary(column.type):
+                column = column.dictionary_decode()
+            if pa.types.is_floating(column.type):
+                column = pc.if_else(pc.is_nan(column), None, column)
+                whole = pc.and_(
+                    pc.equal(column, pc.floor(column)), pc.less(pc.abs(column), 2.0**63)
+                )
+                if pc.all(whole).as_py() is not False:
+                    column = column.cast(pa.int64())
+            return pc.fill_null(column.cast(pa.string()), "")
+        except pa.ArrowException as error:
+            raise InputError(
+                f"{self.path}: column '{name}' holds {column.type}; an id or a label is a text or "
+                "a number"
+            ) from error
 
-def read_table(path: str | Path, *, may_lack_header: bool = False) -> Table:
-    """Open a table and find its columns.
+    def _parquet_numbers(self, name: str) -> Iterator[tuple[str, Any]]:
+        """A numeric column with its name; of a column of vectors, one for each component."""
+        column = self._content[name]
+        kind, vector = column.type, getattr(column.type, "value_type", None)
+        if vector is not None and not pa.types.is_dictionary(kind) and _is_number(vector):
+            lengths = pc.list_value_length(column).unique().to_pylist()
+            if len(lengths) > 1 or lengths == [None]:
+                raise InputError(
+                    f"{self.path}: column '{name}' holds vectors of different lengths; "
+                    "give every node one of the same length"
+                )
+            for j in range(sum(lengths)):
+                yield f"{name}[{j}]", pc.list_element(column, j)
+        elif _is_number(kind):
+            yield name, column
+        else:
+            raise InputError(
+                f"{self.path}: column '{name}' holds {kind}, not numbers; "
+                "keep one numeric column per attribute"
+            )
 
-    A text file has a header row. Only with `may_lack_header`, and only if the first two cells of
-    the first row are both integers, that row is data, and the columns are called "column 1",
-    "column 2", ... `.csv` is separated by commas and `.tsv` by tabs; `.txt` by tabs, commas or
-    single blanks, whichever its first line has, after any lines that begin with `#`. All may end
-    in `.gz`.
+
+def read_table(path: Path) -> TableFile:
+    """Open a table; the first row of a text file counts as data until `with_header` is called.
 
     Args:
-        path: The file.
-        may_lack_header: Whether a first row of integers is data.
+        path: A `.csv`, `.tsv`, `.txt` or `.edgelist` file, which may also end in `.gz`; or a
+            `.parquet` file. `SEPARATORS` tells what separates columns. Lines of `.txt` and
+            `.edgelist` that begin with `#` are skipped, and any number of blanks separates.
 
     Raises:
         InputError: The file is missing, unreadable or of another kind.
     """
-    path = Path(path)
     kind = table_suffix(path)
     if kind not in TABLE_SUFFIXES:
         raise InputError(
@@ -171,9 +231,7 @@ def read_table(path: str | Path, *, may_lack_header: bool = False) -> Table:
             "and the text ones with .gz"
         )
     content = read_bytes(path)
-    if kind == ".parquet":
-        return _open_parquet(path, content)
-    return _open_text(path, kind, content, may_lack_header)
+    return _open_parquet(path, content) if kind == ".parquet" else _open_text(path, kind, content)
 
 
 def table_suffix(path: Path) -> str:
@@ -195,85 +253,80 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read, is it complete? ({error})") from error
 
 
-def _open_parquet(path: Path, content: bytes) -> Table:
+def _open_parquet(path: Path, content: bytes) -> TableFile:
     try:
         table = pyarrow.parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError) as error:
         first = str(error).splitlines()[0]
         raise InputError(f"{path}: not a complete Parquet file ({first})") from error
-    names = list(table.column_names)
+    _check_names(path, table.column_names)
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
-    index = [name for name in stored if isinstance(name, str)]
-    names = [*index, *(name for name in names if name not in index)]  # pandas writes it last
-    _check_names(path, names)
-    return Table(path, tuple(names), headless=False, _content=table)
+    index = tuple(name for name in stored if isinstance(name, str))  # not a mere range
+    return TableFile(path, tuple(table.column_names), None, index, ",", table)
 
 
-def _open_text(path: Path, kind: str, content: bytes, may_lack_header: bool) -> Table:
+def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
     content = content.removeprefix(b"\xef\xbb\xbf")
-    start, lines_above, first = 0, 0, b""
-    while start < len(content):
-        end = content.find(b"\n", start)
-        end = len(content) if end < 0 else end
-        first = content[start:end].rstrip(b"\r")
-        if first.strip() and not (kind == ".txt" and first.startswith(b"#")):
-            break
-        start, lines_above = end + 1, lines_above + 1
-    if start >= len(content):
-        raise InputError(f"{path}: the file is empty; it needs a header row")
+    if b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if kind in (".txt", ".edgelist") and b"#" in content:
+        content = _without_comments(path, content)
+    start = len(content) - len(content.lstrip())
+    start = content.rfind(b"\n", 0, start) + 1
+    if not content[start:].strip():
+        raise InputError(f"{path}: the file is empty; it needs at least one row")
+    lines_above = content.count(b"\n", 0, start)
+    place = f"{path} line {lines_above + 1}"
     try:
-        line = first.decode()
+        line = content[start:].split(b"\n", 1)[0].decode()
     except UnicodeDecodeError as error:
+        raise InputError(f"{place}: not UTF-8 text; save the file as UTF-8") from error
+    separator = next((s for s in SEPARATORS[kind] if s in line.strip()), SEPARATORS[kind][0])
+    content = content[start:]
+    if separator == " ":
+        content = _with_single_blanks(path, content)
+        line = content.split(b"\n", 1)[0].decode()
+    try:
+        cells = tuple(cell.strip() for cell in next(csv.reader([line], delimiter=separator)))
+    except csv.Error as error:
         raise InputError(
-            f"{path} line {lines_above + 1}: not UTF-8 text; save the file as UTF-8"
+            f"{path} line {lines_above + 1}: not a row of a table ({error})"
         ) from error
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(kind) or next(
-        (d for d in "\t, " if d in line), "\t"
-    )
-    cells = next(csv.reader([line], delimiter=delimiter))
-    headless = may_lack_header and len(cells) > 1 and all(map(_is_integer, cells[:2]))
-    if headless:
-        cells = [f"column {i}" for i in range(1, len(cells) + 1)]
-    else:
-        start, lines_above = end + 1, lines_above + 1
-    _check_names(path, cells)
-    body = pa.py_buffer(content).slice(min(start, len(content)))
-    return Table(path, tuple(cells), headless, body, delimiter, lines_above)
+    names = tuple(f"column {i}" for i in range(1, len(cells) + 1))
+    first_line = len(line.encode()) + 1
+    rows = pa.py_buffer(content)
+    return TableFile(path, names, cells, (), separator, rows, first_line, lines_above)
 
 
-def _check_names(path: Path, names: list[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
+def _without_comments(path: Path, content: bytes) -> bytes:
+    """Blank the lines that begin with `#`; lines keep their numbers."""
+    head = re.match(rb"(?:[ \t]*(?:#[^\n]*)?\n)*", content)
+    inside = len(re.findall(rb"(?m)^[ \t]*#", content[head.end() if head else 0 :]))
+    if inside:
+        log.warning("%s: %d lines that begin with # are skipped inside the table", path, inside)
+    return re.sub(rb"(?m)^[ \t]*#[^\n]*", b"", content)
+
+
+def _with_single_blanks(path: Path, content: bytes) -> bytes:
+    """Leave one blank between columns, and no empty data as NetworkX writes them at the end."""
+    if any(blanks in b"\n" + content + b"\n" for blanks in (b"  ", b"\t", b"\n ", b" \n")):
+        content = re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", content))
+    content = content.replace(b" {}\n", b"\n").removesuffix(b" {}")
+    if re.match(rb"[^\n]* \{.*\}(\n|$)", content):
+        raise InputError(
+            f"{path}: lines end in a dictionary of edge data; write plain columns instead, "
+            "with networkx.write_edgelist(g, path, data=['weight']) or data=False"
+        )
+    return content
+
+
+def _check_names(path: Path, names: Sequence[str]) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
             raise InputError(f"{path}: two columns are called '{name}'; rename one")
-        seen.add(name)
-
-
-def _is_integer(cell: str) -> bool:
-    return re.fullmatch(r"\s*[+-]?\d+\s*", cell) is not None
 
 
 def _is_number(kind: Any) -> bool:
     return any(
         test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
     )
-
-
-def _float_column(column: Any) -> NDArray[np.float64]:
-    kind = column.type
-    if pa.types.is_boolean(kind):
-        column = column.cast(pa.int8())
-    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-
-
-def _parquet_text(column: Any) -> Any:
-    """Text of a typed column: whole floats read as integers, null as ""."""
-    column = column.combine_chunks()
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-        whole = pc.equal(column, pc.floor(column))
-        if pc.all(whole).as_py() is not False:
-            column = column.cast(pa.int64())
-    return pc.fill_null(column.cast(pa.string()), "")

@@ -23,7 +23,7 @@ than i. A sample of all nodes is the exact loss.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor
@@ -46,6 +46,11 @@ class _Form:
     tau: float
     positive_twice: bool
     tile_bytes: int
+
+    @property
+    def times(self) -> int:
+        """How often the denominator counts the positive pair."""
+        return 2 if self.positive_twice else 1
 
 
 def node_loss(
@@ -290,6 +295,52 @@ def _both_ways(u: Tensor, v: Tensor, du: Tensor | None, dv: Tensor | None, form:
     return loss
 
 
+class _Terms(NamedTuple):
+    """What a tile of n rows adds to the loss and its gradient."""
+
+    log_positive: Tensor  # (n,) log of s_ii
+    total: Tensor  # (n,) the denominator; for "exp" shifted as s_ii is
+    by_positive: Tensor  # (n,) derivative of the loss by the positive's own cosine
+    into_rows: Tensor | None  # (n, D) slopes times columns, where a gradient is wanted
+
+
+def _exp_terms(
+    c: Tensor, positive: Tensor, scale: Tensor, columns: Tensor, form: _Form, gradient: bool
+) -> _Terms:
+    """Turn cosines over tau, in base 2, into s = exp(c / tau), its own slope, in place.
+
+    They are shifted by the largest of a row where 1/tau is not moderate.
+    """
+    if not _moderate(form):
+        shift = torch.maximum(c.max(1).values, positive * LOG2_E)
+        c.sub_(shift[:, None])
+        positive = positive - shift / LOG2_E
+    others, s_ii = c.exp2_().sum(1), positive.exp()
+    total = form.times * s_ii + scale * others
+    by_positive = form.times * s_ii / total - 1
+    return _Terms(positive, total, by_positive, c @ columns if gradient else None)
+
+
+def _abs_terms(
+    c: Tensor, u: Tensor, positive: Tensor, scale: Tensor, columns: Tensor, form: _Form,
+    gradient: bool,
+) -> _Terms:  # fmt: skip
+    """Turn cosines into the slopes of s = |c|, their signs, in place, where gradients are wanted.
+
+    Then |c_ij| summed over j is u_i times the sum of sign(c_ij) v_j.
+    """
+    into_rows = c.sign_() @ columns if gradient else None
+    if into_rows is None:
+        others = torch.linalg.vector_norm(c, ord=1, dim=1)
+    else:
+        others = (u * into_rows).sum(1)
+    log_positive = positive.abs().clamp_min(TINY).log()
+    s_ii = log_positive.exp()
+    total = form.times * s_ii + scale * others
+    by_positive = positive.sign() * (form.times / total - 1 / s_ii)
+    return _Terms(log_positive, total, by_positive, into_rows)
+
+
 def _one_way(
     u: Tensor,
     v: Tensor,
@@ -302,8 +353,7 @@ def _one_way(
 ) -> Tensor:
     """Loss of view 1 -> 2 times a weight, in a single sweep; every row knows its own sum.
 
-    Any tau: the "exp" form is shifted by the largest cosine of a row where 1/tau is not moderate.
-    The gradients by u and v are added to du and dv.
+    Any tau. The gradients by u and v are added to du and dv.
     """
     N = u.shape[0]
     columns = v if negatives is None else v[negatives]  # (m, D)
@@ -319,43 +369,26 @@ def _one_way(
     loss = torch.zeros((), dtype=u.dtype, device=u.device)
     dcolumns = dv if negatives is None else torch.zeros_like(columns)
     diagonal = torch.empty_like(positive)  # derivative by the positive's own cosine
-    times = 2 if form.positive_twice else 1
     tiles = _tiles(N, m, form, u.element_size())
     scratch = aligned_rows(tiles[0].stop, m, u)
     for tile in tiles:
-        rows = u[tile] if absolute else u[tile] * (LOG2_E / tau)
-        c = torch.mm(rows, columns.T, out=scratch[: tile.stop - tile.start])  # (tile, m)
         at = own[tile]
         mine = (at >= 0).nonzero().squeeze(1)
-        c[mine, at[mine]] = 0 if absolute else -torch.inf  # the positive is counted apart
         scale = (N - 1) / (m - (at >= 0).to(u.dtype)).clamp_min(1)
-        log_positive = positive[tile]
-        into_rows: Tensor | None = None
-        if absolute and du is None:
-            others = torch.linalg.vector_norm(c, ord=1, dim=1)
-        elif absolute:  # |c_ij| summed over j is u_i times the sum of sign(c_ij) v_j
-            into_rows = c.sign_() @ columns
-            others = (u[tile] * into_rows).sum(1)
-        else:
-            if not _moderate(form):
-                shift = torch.maximum(c.max(1).values, log_positive * LOG2_E)
-                c.sub_(shift[:, None])
-                log_positive = log_positive - shift / LOG2_E
-            others = c.exp2_().sum(1)
+        rows = u[tile] if absolute else u[tile] * (LOG2_E / tau)
+        c = torch.mm(rows, columns.T, out=scratch[: tile.stop - tile.start])  # (tile, m)
+        c[mine, at[mine]] = 0 if absolute else -torch.inf  # the positive is counted apart
         if absolute:
-            log_positive = log_positive.abs().clamp_min(TINY).log()
-        s_ii = log_positive.exp()
-        total = times * s_ii + scale * others
-        loss += (total.log() - log_positive).sum()
-        if du is None or dcolumns is None:
+            terms = _abs_terms(c, rows, positive[tile], scale, columns, form, du is not None)
+        else:
+            terms = _exp_terms(c, positive[tile], scale, columns, form, du is not None)
+        loss += (terms.total.log() - terms.log_positive).sum()
+        if du is None or dcolumns is None or terms.into_rows is None:
             continue
-        if absolute:
-            diagonal[tile] = positive[tile].sign() * (times / total - 1 / s_ii)
-        else:
-            diagonal[tile] = times * s_ii / total - 1
+        diagonal[tile] = terms.by_positive
         # the weight of a row scales what goes in and what comes out, not the whole tile
-        by_row = (factor * scale / total)[:, None]
-        du[tile].addcmul_(by_row, c @ columns if into_rows is None else into_rows)
+        by_row = (factor * scale / terms.total)[:, None]
+        du[tile].addcmul_(by_row, terms.into_rows)
         dcolumns.addmm_(c.T, by_row * u[tile])
     if du is not None and dv is not None and dcolumns is not None:
         diagonal = (factor * diagonal)[:, None]

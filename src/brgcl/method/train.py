@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brgcl.config import BRGCLConfig
+from brgcl.errors import InputError
 from brgcl.method.confidence import confidence, confident_nodes, propagate, threshold
 from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
 from brgcl.method.encoder import Encoder
@@ -27,7 +28,12 @@ from brgcl.method.views import View, common_nodes, two_views
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch did; `history_` is a list of these."""
+    """What one epoch did; `history_` is a list of these.
+
+    Example:
+        >>> str(Epoch(1, 7.5, 7.5, None, None, None, 0.99, 0.1))
+        'loss 7.500'
+    """
 
     epoch: int
     loss: float
@@ -37,6 +43,12 @@ class Epoch:
     confident_share: float | None
     gamma: float
     seconds: float
+
+    def __str__(self) -> str:
+        text = f"loss {self.loss:.3f}"
+        if self.num_prototypes is not None and self.confident_share is not None:
+            text += f"  K {self.num_prototypes}  confident {self.confident_share:.0%}"
+        return text
 
 
 @dataclass(frozen=True)
@@ -57,7 +69,7 @@ class Prototypes:
 
 
 @dataclass
-class Training:
+class TrainingState:
     """Where a training stands: it can be taken up again after any epoch.
 
     Attributes:
@@ -74,13 +86,13 @@ class Training:
     centers: Tensor | None = None
     history: list[Epoch] = field(default_factory=list)
 
-    def copy(self) -> "Training":
+    def copy(self) -> "TrainingState":
         """Return a training that goes on from here without changing this one."""
         encoder, optimizer = copy.deepcopy((self.encoder, self.optimizer))
         centers = None if self.centers is None else self.centers.clone()
         generator = torch.Generator(self.generator.device)
         generator.set_state(self.generator.get_state())
-        return Training(encoder, optimizer, generator, centers, list(self.history))
+        return TrainingState(encoder, optimizer, generator, centers, list(self.history))
 
 
 def train(
@@ -102,18 +114,18 @@ def train(
     return training.encoder, training.history
 
 
-def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> Training:
+def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> TrainingState:
     """Make random weights and their optimiser."""
     encoder = make_encoder(graph.x.shape[1], config, generator)
     encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
     )
-    return Training(encoder, optimizer, generator)
+    return TrainingState(encoder, optimizer, generator)
 
 
 def continue_training(
-    training: Training,
+    training: TrainingState,
     graph: Graph,
     config: BRGCLConfig,
     callback: Callable[[Epoch], None] | None = None,
@@ -127,6 +139,9 @@ def continue_training(
         config: Settings.
         callback: Called after each epoch.
         until: Last epoch to do; None for all of them.
+
+    Raises:
+        InputError: The loss or a weight is no longer finite; the callback is not called then.
     """
     encoder, optimizer, generator = training.encoder, training.optimizer, training.generator
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
@@ -153,6 +168,10 @@ def continue_training(
             add_gradient(proto_weight * proto)
         loss = representation_loss(node, proto, config.node_weight, proto_weight)
         optimizer.step()
+        if not (
+            loss.isfinite() and all(weight.sum().isfinite() for weight in encoder.parameters())
+        ):
+            raise diverged(f"in epoch {t}", config)
         training.history.append(
             Epoch(
                 epoch=t,
@@ -167,6 +186,18 @@ def continue_training(
         )
         if callback is not None:
             callback(training.history[-1])
+
+
+def diverged(when: str, config: BRGCLConfig) -> InputError:
+    """Build the error for a training whose numbers are no longer finite.
+
+    Example:
+        >>> str(diverged("in epoch 2", BRGCLConfig(lr=10)))
+        'training diverged in epoch 2: its numbers are no longer finite; lower lr, now 10'
+    """
+    return InputError(
+        f"training diverged {when}: its numbers are no longer finite; lower lr, now {config.lr:g}"
+    )
 
 
 def _stale(history: Sequence[Epoch], proto_weight: float) -> int:

@@ -1,5 +1,4 @@
-"""What people want representations for: classes, clusters, wrong labels."""
+"""What people want representations for: classes, clusters, wrong labels.
 
-from brgcl.tasks.classify import NodeClassifier as NodeClassifier
-from brgcl.tasks.cluster import cluster as cluster
-from brgcl.tasks.label_errors import find_label_errors as find_label_errors
+The public names are `brgcl.NodeClassifier`, `brgcl.cluster` and `brgcl.find_label_errors`.
+"""

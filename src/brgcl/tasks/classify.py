@@ -7,71 +7,75 @@ Four named classifiers, from the most cautious to the most flexible:
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"` takes the one that agrees best with validation labels. Without them it takes the
-centroid unless another one agrees better with the given labels in cross-validation, by more than
-one standard error of the difference: agreement with wrong labels is no virtue. Labels used to
-choose are never fitted.
+`rule="auto"` goes through them in this order and moves on to a more flexible one only if it is
+right on clearly more nodes: by at least two standard errors of the paired difference. The counts
+are those of validation labels or, without them, of the given labels in cross-validation. A tie, or
+a few nodes more or less, never changes the choice. Labels used to choose are never fitted.
 
-A fifth, never taken by "auto", is the linear probe by which representations are compared in the
+`rule="best"` takes the one that agrees best with validation labels, however small its lead, and
+lets them choose an epoch of the perceptron too; without them it takes the centroid unless another
+one agrees better in cross-validation by more than one standard error.
+
+A fifth, never chosen, is the linear probe by which representations are compared in the
 literature:
 
     probe      logistic regression, its penalty one of 21 that validation labels choose
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import replace
+from numbers import Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_limits
-from torch import Tensor, nn
-from torch_geometric.data import Data
+from numpy.typing import NDArray
+from sklearn import exceptions
+from sklearn.base import BaseEstimator, ClassifierMixin
+from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
-from brgcl.method.confidence import propagate_from
-from brgcl.method.sparse import Matrix
-from brgcl.tasks.checks import check_labels, check_representations, transition_of
+from brgcl.tasks.checks import (
+    check_classes,
+    check_labels,
+    check_representations,
+    check_validation,
+    is_integer,
+    transition_of,
+)
+from brgcl.tasks.choose import clearly_better, most_right, one_error_better, right_nodes, shares
+from brgcl.tasks.classifiers import (
+    LabelledRows,
+    Predictor,
+    fit_centroid,
+    fit_logistic,
+    fit_perceptron,
+    fit_probe,
+)
 from brgcl.tasks.folds import folds_of_few, stratified_folds
+from brgcl.tasks.labels import encode_classes
+from brgcl.tasks.rules import CANDIDATES, CHOICES, FIXED_RULE, RULES, SOFT_LABELS, Rule, SoftLabels
+from brgcl.tasks.soft_labels import soft_targets
 
-Rule = Literal["auto", "centroid", "logistic", "logistic+", "mlp", "probe"]
-RULES = get_args(Rule)
-SoftLabels = Literal["normalize", "softmax", "hard"]
-FIXED_RULE: Literal["centroid"] = "centroid"  # where there are too few labels to choose by
-PROBE_PENALTIES = tuple(2.0**power for power in range(10, -11, -1))  # the most cautious first
-CENTROID_TEMPERATURE = 0.1  # turns cosines into probabilities; does not change the prediction
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
-
-@dataclass(frozen=True)
-class Task:
-    """What a classifier is fitted on.
-
-    Attributes:
-        z: Unit-length representations of all nodes, `(N, D)`.
-        nodes: Labelled nodes, `(L,)`.
-        labels: Their labels in `0..C-1`, `(L,)`.
-        targets: Their soft labels, `(L, C)`.
-        validation: Labels of other nodes that may choose an epoch, `(N,)` with -1 elsewhere.
-    """
-
-    z: Tensor
-    nodes: Tensor
-    labels: Tensor
-    targets: Tensor
-    validation: Tensor | None
+Chosen = tuple[str, dict[str, float], Predictor]  # its name, the score of each candidate, itself
 
 
-Predictor = Callable[[Tensor], Tensor]  # unit-length rows (N, D) -> probabilities (N, C)
+class NotFittedError(NotFitted, exceptions.NotFittedError):  # type: ignore[misc]  # sklearn is untyped
+    """What brgcl and scikit-learn raise before `fit`, in one."""
 
 
-class NodeClassifier:
+class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Predict the classes of nodes from representations and partly wrong labels.
 
+    A scikit-learn classifier whose rows may be unlabelled: it can be cloned, pickled, searched over
+    and put at the end of a pipeline. What `predict` and `predict_proba` return is of the kind of
+    `z`: a tensor for a tensor, else an array.
+
     Args:
-        rule: "centroid", "logistic", "logistic+", "mlp", or "auto" to choose among them; "probe"
-            for the linear probe.
+        rule: "centroid", "logistic", "logistic+", "mlp", or how to choose among them: "auto" or
+            "best"; "probe" for the linear probe.
         soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
             to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
             ("hard"). Without a graph they are as given.
@@ -82,19 +86,25 @@ class NodeClassifier:
         seed: Seed of the perceptron and of the folds.
 
     Attributes:
+        classes_: The classes that have labels, sorted, `(C,)`.
+        num_classes_: C.
+        n_features_in_: Columns of `z`.
         rule_: Name of the classifier that was taken.
         scores_: Agreement of each candidate with the labels it was chosen by; empty if none was.
-        num_classes_: C.
 
     Example:
         >>> z = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.8]])
         >>> NodeClassifier().fit(z, torch.tensor([0, 0, 1, 1])).predict(z).tolist()
         [0, 0, 1, 1]
+        >>> NodeClassifier().fit(z.numpy(), ["red", "red", "blue", "blue"]).predict(z.numpy())
+        array(['red', 'red', 'blue', 'blue'], dtype=object)
     """
 
+    classes_: NDArray[Any]
+    num_classes_: int
+    n_features_in_: int
     rule_: str
     scores_: dict[str, float]
-    num_classes_: int
 
     def __init__(
         self,
@@ -107,277 +117,177 @@ class NodeClassifier:
         steps: int = 10,
         seed: int = 0,
     ) -> None:
-        for what, value, known in (
-            ("rule", rule, RULES),
-            ("soft_labels", soft_labels, ("normalize", "softmax", "hard")),
-        ):
-            if value not in known:
-                raise unknown_name(what, value, known)
-        self.rule, self.soft_labels = rule, soft_labels
-        self.hidden, self.epochs = hidden, epochs
-        self.alpha, self.steps, self.seed = alpha, steps, seed
+        self.rule = rule
+        self.soft_labels = soft_labels
+        self.hidden = hidden
+        self.epochs = epochs
+        self.alpha = alpha
+        self.steps = steps
+        self.seed = seed
+
+    def check_settings(self) -> None:
+        """Check the parameters; `fit` does so first.
+
+        Raises:
+            InputError: One of them is out of range.
+        """
+        for name, known in (("rule", RULES), ("soft_labels", SOFT_LABELS)):
+            if getattr(self, name) not in known:
+                raise unknown_name(name, str(getattr(self, name)), known)
+        for name, least in (("hidden", 1), ("epochs", 1), ("steps", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not is_integer(value) or value < least:
+                raise InputError(f"{name} must be an integer of at least {least}, got {value!r}")
+        alpha: Any = self.alpha
+        if not isinstance(alpha, Real) or not 0 < float(alpha) <= 1:
+            raise InputError(f"alpha must be in (0, 1], got {self.alpha!r}")
 
     def fit(
-        self,
-        z: Tensor,
-        labels: Tensor,
-        *,
-        graph: Data | None = None,
-        validation: Tensor | None = None,
+        self, z: Any, labels: Any, *, graph: "Data | None" = None, validation: Any = None
     ) -> "NodeClassifier":
         """Fit on the labelled nodes.
 
         Args:
-            z: Representations, `(N, D)`.
-            labels: Observed labels in `0..C-1`, -1 = unlabelled, `(N,)`.
+            z: Representations: a tensor, an array or a DataFrame, `(N, D)`.
+            labels: Observed labels, integers or names, `(N,)`; unlabelled are -1 and missing
+                values (None, NaN, "").
             graph: The graph, for soft labels.
-            validation: Labels that only choose the classifier and its epoch, -1 = none, `(N,)`.
+            validation: Labels that only choose the classifier (and its epoch under "best" and
+                "mlp", and its penalty under "probe"), -1 = none, `(N,)`.
+
+        Raises:
+            InputError: A parameter, `z` or the labels break a rule that the message states.
         """
-        z, labels = check_representations(z), check_labels(labels, len(z), graph)
-        C = int(labels.max()) + 1
+        self.check_settings()
+        rows = check_representations(z)
+        N, device = len(rows), rows.device
+        classes, codes = check_classes(labels, N, graph)
+        transition = None if graph is None else transition_of(graph, N)
+        known = None
         if validation is not None:
-            validation = torch.as_tensor(validation)
-            if len(validation) != len(z):
-                raise InputError(
-                    f"validation has {len(validation)} entries but z has {len(z)} rows; "
-                    "use -1 where there is no label"
-                )
-            if bool((validation < 0).all()):
-                validation = None
-        transition = None if graph is None else transition_of(graph, len(z))
-        candidates = self._candidates()
-        self.num_classes_, self.scores_, self._dim = C, {}, z.shape[1]
-        task = self._task(z, labels, C, transition, validation)
-        if len(candidates) == 1:
-            self.rule_ = next(iter(candidates))
-        elif validation is not None:
-            fitted = {name: fit(task) for name, fit in candidates.items()}
-            self.scores_ = {name: _agreement(f(z), validation) for name, f in fitted.items()}
-            self.rule_ = _best(self.scores_)
-            self._predictor = fitted[self.rule_]
-            return self
-        else:
-            folds = stratified_folds(labels, self.seed)
-            if folds is not None:
-                held_out = self._held_out(z, labels, C, transition, folds)
-                self.scores_ = {name: _agreement(p, labels) for name, p in held_out.items()}
-                self.rule_ = _cautious_choice(held_out, labels)
-            else:
-                self.rule_ = FIXED_RULE
-        self._predictor = candidates[self.rule_](task)
+            held = check_validation(validation, classes, N)
+            known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
+        given = torch.from_numpy(codes).to(device)
+        self.classes_, self.num_classes_ = classes, len(classes)
+        self.n_features_in_ = rows.shape[1]
+        self.rule_, self.scores_, self._predictor = self._choose(
+            LabelledRows(rows, given, len(classes), transition, known)
+        )
         return self
 
-    def predict_proba(self, z: Tensor) -> Tensor:
-        """Return class probabilities, `(N, C)`."""
+    def predict_proba(self, z: Any) -> Any:
+        """Return the probability of each class in `classes_`, `(N, C)`."""
+        proba = self._probabilities(z)
+        return proba if isinstance(z, Tensor) else proba.cpu().numpy()
+
+    def predict(self, z: Any) -> Any:
+        """Return the most probable class of each node, `(N,)`; names always as an array."""
+        codes = self._probabilities(z).argmax(1)
+        if isinstance(z, Tensor) and self.classes_.dtype.kind in "iu":
+            return torch.from_numpy(self.classes_).long().to(codes.device)[codes]
+        return self.classes_[codes.cpu().numpy()]
+
+    def score(self, z: Any, labels: Any, sample_weight: Any = None) -> float:
+        """Return the share of labelled nodes whose prediction is their label."""
+        from sklearn.metrics import accuracy_score
+
+        predicted = self._probabilities(z).argmax(1).cpu().numpy()
+        classes, codes = encode_classes(labels, len(predicted))
+        known = codes >= 0
+        if not known.any():
+            raise InputError("no node has a label; a score needs some")
+        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
+        right = self.classes_[predicted[known]] == classes[codes[known]]
+        return float(accuracy_score(np.ones_like(right), right, sample_weight=weight))
+
+    def _probabilities(self, z: Any) -> Tensor:
         if not hasattr(self, "_predictor"):
-            raise NotFitted("this NodeClassifier is not fitted yet; call fit(z, labels) first")
-        z = check_representations(z)
-        if z.shape[1] != self._dim:
-            raise InputError(f"z has {z.shape[1]} columns but fit was given {self._dim}")
-        return self._predictor(z)
+            raise NotFittedError("this NodeClassifier is not fitted yet; call fit(z, labels) first")
+        rows = check_representations(z)
+        if rows.shape[1] != self.n_features_in_:
+            raise InputError(
+                f"z has {rows.shape[1]} columns but fit was given {self.n_features_in_}"
+            )
+        return self._predictor(rows)
 
-    def predict(self, z: Tensor) -> Tensor:
-        """Return the most probable class of each node, `(N,)`."""
-        return self.predict_proba(z).argmax(1)
+    def _choose(self, rows: LabelledRows) -> Chosen:
+        if self.rule not in CHOICES:
+            return self.rule, {}, self._fit_rule(self.rule, rows)
+        if rows.validation is not None:
+            return self._choose_by_validation(rows, rows.validation)
+        return self._choose_by_folds(rows)
 
-    def _candidates(self) -> dict[str, Callable[[Task], Predictor]]:
-        every: dict[str, Callable[[Task], Predictor]] = {
-            "centroid": _fit_centroid,
-            "logistic": lambda task: _fit_logistic(task, penalty=1.0),
-            "logistic+": lambda task: _fit_logistic(task, penalty=0.03),
-            "mlp": self._fit_mlp,
-        }
-        if self.rule == "auto":
-            return every
-        return {self.rule: (every | {"probe": _fit_probe})[self.rule]}
+    def _choose_by_validation(self, rows: LabelledRows, validation: Tensor) -> Chosen:
+        if self.rule == "auto":  # they choose the classifier, but no epoch
+            rows = replace(rows, validation=None)
+        fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in CANDIDATES}
+        right = right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
+        name = clearly_better(right) if self.rule == "auto" else most_right(right)
+        return name, shares(right), fitted[name]
 
-    def _task(
-        self,
-        z: Tensor,
-        labels: Tensor,
-        num_classes: int,
-        transition: Matrix | None,
-        validation: Tensor | None,
-    ) -> Task:
-        nodes = (labels >= 0).nonzero().squeeze(1)
-        targets = soft_targets(
-            labels, num_classes, transition, self.soft_labels, self.alpha, self.steps
-        )
-        return Task(z, nodes, labels[nodes], targets[nodes], validation)
+    def _choose_by_folds(self, rows: LabelledRows) -> Chosen:
+        folds = stratified_folds(rows.labels, self.seed)
+        if folds is None:
+            return FIXED_RULE, {}, self._fit_rule(FIXED_RULE, rows)
+        right = right_nodes(self._held_out(rows, folds), rows.labels)
+        name = self._choose_held_out(right)
+        return name, shares(right), self._fit_rule(name, rows)
 
-    def _held_out(
-        self,
-        z: Tensor,
-        labels: Tensor,
-        num_classes: int,
-        transition: Matrix | None,
-        folds: list[Tensor],
-    ) -> dict[str, Tensor]:
+    def _choose_held_out(self, right: dict[str, Tensor]) -> str:
+        return one_error_better(right) if self.rule == "best" else clearly_better(right)
+
+    def _held_out(self, rows: LabelledRows, folds: list[Tensor]) -> dict[str, Tensor]:
         """Let each candidate predict the labelled nodes whose labels it did not see, `(N, C)`."""
-        candidates = self._candidates()
-        found = {name: z.new_zeros(len(z), num_classes) for name in candidates}
+        names = CANDIDATES if self.rule in CHOICES else (self.rule,)
+        held_out: dict[str, Tensor] = {
+            name: rows.z.new_zeros(len(rows.z), rows.num_classes) for name in names
+        }
         for nodes in folds:
-            kept = labels.clone()
-            kept[nodes] = -1
-            task = self._task(z, kept, num_classes, transition, None)
-            for name, fit in candidates.items():
-                found[name][nodes] = fit(task)(z[nodes])
-        return found
+            kept = rows.without(nodes)
+            for name in names:
+                held_out[name][nodes] = self._fit_rule(name, kept)(rows.z[nodes])
+        return held_out
 
-    def _fit_mlp(self, task: Task) -> Predictor:
-        """Train the paper's two-layer perceptron on soft labels.
-
-        It is small, so one thread does the work: several would mostly wait for each other.
-        """
-        with threadpool_limits(limits=1):
-            return self._train_mlp(task)
-
-    def _train_mlp(self, task: Task) -> Predictor:
-        generator = torch.Generator().manual_seed(self.seed)
-        D, C = task.z.shape[1], task.targets.shape[1]
-        layers = [nn.Linear(D, self.hidden), nn.Linear(self.hidden, C)]
-        for layer in layers:
-            bound = (6 / (layer.in_features + layer.out_features)) ** 0.5
-            layer.weight.data.uniform_(-bound, bound, generator=generator)
-            layer.bias.data.zero_()
-        network = nn.Sequential(layers[0], nn.ReLU(), layers[1]).to(task.z.device)
-        optimizer = torch.optim.Adam(network.parameters(), lr=1e-2, weight_decay=5e-4)
-        inputs = task.z[task.nodes]
-        best, kept = -1.0, network.state_dict()
-        for _ in range(self.epochs):
-            optimizer.zero_grad(set_to_none=True)
-            F.cross_entropy(network(inputs), task.targets).backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            if task.validation is not None:
-                with torch.no_grad():
-                    score = _agreement(network(task.z), task.validation)
-                if score > best:
-                    best, kept = score, {k: v.clone() for k, v in network.state_dict().items()}
-        if task.validation is not None:
-            network.load_state_dict(kept)
-        network.requires_grad_(False)
-        return lambda z: network(z).softmax(1)
-
-
-def soft_targets(
-    labels: Tensor,
-    num_classes: int,
-    transition: Matrix | None,
-    mode: SoftLabels,
-    alpha: float,
-    steps: int,
-) -> Tensor:
-    """Spread observed labels over the graph, as the paper's appendix does.
-
-    Y⁽⁰⁾ is one-hot on labelled nodes and zero elsewhere, and is propagated like pseudo labels.
-
-    Args:
-        labels: Labels, -1 = unlabelled, `(N,)`.
-        num_classes: C.
-        transition: Row-stochastic adjacency, or None to keep labels as given.
-        mode: What to make of the propagated rows.
-        alpha: Teleport probability.
-        steps: T, of which the first is the start.
-
-    Returns:
-        Targets, `(N, C)`; every row that is reached by a label sums to 1.
-    """
-    known = (labels >= 0).nonzero().squeeze(1)
-    one_hot = torch.zeros(len(labels), num_classes, device=labels.device)
-    one_hot[known, labels[known]] = 1
-    if transition is None or mode == "hard":
-        return one_hot
-    spread = propagate_from(one_hot, transition, alpha, steps)
-    if mode == "softmax":
-        return spread.softmax(1)
-    return spread / spread.sum(1, keepdim=True).clamp_min(1e-12)
+    def _fit_rule(self, name: str, rows: LabelledRows) -> Predictor:
+        if name == "centroid":
+            return fit_centroid(rows)
+        if name == "logistic":
+            return fit_logistic(rows, penalty=1.0)
+        if name == "logistic+":
+            return fit_logistic(rows, penalty=0.03)
+        if name == "probe":
+            return fit_probe(rows)
+        targets = soft_targets(
+            rows.labels, rows.num_classes, rows.transition, self.soft_labels, self.alpha, self.steps
+        )
+        return fit_perceptron(rows, targets, hidden=self.hidden, epochs=self.epochs, seed=self.seed)
 
 
 def out_of_fold_probabilities(
-    z: Tensor, labels: Tensor, *, graph: Data | None = None, rule: Rule = "auto", seed: int = 0
+    z: Any, labels: Any, *, graph: "Data | None" = None, rule: Rule = "auto", seed: int = 0
 ) -> tuple[Tensor, str]:
     """Predict every labelled node by a classifier that did not see its label.
 
     Args:
         z: Representations, `(N, D)`.
-        labels: Observed labels, -1 = unlabelled, `(N,)`.
+        labels: Observed labels in `0..C-1`, -1 = unlabelled, `(N,)`.
         graph: The graph, for soft labels.
-        rule: The classifier; "auto" chooses as `NodeClassifier` does without validation labels.
+        rule: The classifier; "auto" and "best" choose as `NodeClassifier` does without validation
+            labels.
         seed: Seed of the folds.
 
     Returns:
         Probabilities, `(N, C)`, zero for unlabelled nodes, and the name of the classifier.
     """
-    z, labels = check_representations(z), check_labels(labels, len(z), graph)
+    z = check_representations(z)
+    labels = check_labels(labels, len(z), graph)
     transition = None if graph is None else transition_of(graph, len(z))
     folds = stratified_folds(labels, seed)
     if folds is None:  # too few per class to choose by, and to leave a fifth out
-        rule = FIXED_RULE if rule == "auto" else rule
+        rule = FIXED_RULE if rule in CHOICES else rule
         folds = folds_of_few(labels)
     classifier = NodeClassifier(rule, seed=seed)
-    held_out = classifier._held_out(z, labels, int(labels.max()) + 1, transition, folds)
-    name = _cautious_choice(held_out, labels)
+    rows = LabelledRows(z, labels, int(labels.max()) + 1, transition)
+    held_out = classifier._held_out(rows, folds)
+    name = classifier._choose_held_out(right_nodes(held_out, labels))
     return held_out[name], name
-
-
-def _best(scores: dict[str, float]) -> str:
-    """Name of the highest score; of equal ones the first, which is the most cautious."""
-    return max(scores, key=lambda name: scores[name])
-
-
-def _cautious_choice(held_out: dict[str, Tensor], labels: Tensor) -> str:
-    """Take the first classifier unless another agrees better by more than a standard error."""
-    known = labels >= 0
-    right = {
-        name: (proba[known].argmax(1) == labels[known]).double() for name, proba in held_out.items()
-    }
-    first = next(iter(right))
-    gain = {}
-    for name in right:
-        difference = right[name] - right[first]
-        error = difference.std() / len(difference) ** 0.5
-        gain[name] = float(difference.mean() - error)
-    return _best(gain)
-
-
-def _agreement(scores: Tensor, labels: Tensor) -> float:
-    known = labels >= 0
-    return float((scores[known].argmax(1) == labels[known]).float().mean())
-
-
-def _fit_centroid(task: Task) -> Predictor:
-    C = task.targets.shape[1]
-    sums = torch.zeros(C, task.z.shape[1], device=task.z.device)
-    sums.index_add_(0, task.labels, task.z[task.nodes])
-    means = F.normalize(sums, dim=1)
-    absent = torch.bincount(task.labels, minlength=C) == 0
-
-    def predict(z: Tensor) -> Tensor:
-        cosine = z @ means.T
-        cosine[:, absent] = -torch.inf
-        return (cosine / CENTROID_TEMPERATURE).softmax(1)
-
-    return predict
-
-
-def _fit_logistic(task: Task, penalty: float) -> Predictor:
-    model = LogisticRegression(C=1 / penalty, max_iter=500)
-    with threadpool_limits(limits=1):
-        model.fit(task.z[task.nodes].cpu().numpy(), task.labels.cpu().numpy())
-
-    def predict(z: Tensor) -> Tensor:
-        found = np.zeros((len(z), task.targets.shape[1]), dtype=np.float32)
-        found[:, model.classes_] = model.predict_proba(z.cpu().numpy())
-        return torch.from_numpy(found).to(z.device)
-
-    return predict
-
-
-def _fit_probe(task: Task) -> Predictor:
-    """Take the penalty that validation labels like best, of equal ones the strongest; else 1."""
-    if task.validation is None:
-        return _fit_logistic(task, penalty=1.0)
-    fitted = [_fit_logistic(task, penalty) for penalty in PROBE_PENALTIES]
-    known = (task.validation >= 0).nonzero().squeeze(1)
-    z, labels = task.z[known], task.validation[known]
-    return max(fitted, key=lambda predict: _agreement(predict(z), labels))

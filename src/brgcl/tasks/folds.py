@@ -3,7 +3,6 @@
 from typing import Any
 
 import torch
-from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 FOLDS = 5
@@ -12,6 +11,8 @@ MOST_LEFT_ONE_OUT = 200  # labels up to which each is left out alone, where fold
 
 def stratified_folds(labels: Tensor, seed: int) -> list[Tensor] | None:
     """Split the labelled nodes into five parts with the same classes; None if one has too few."""
+    from sklearn.model_selection import StratifiedKFold
+
     nodes = (labels >= 0).nonzero().squeeze(1)
     counts = torch.bincount(labels[nodes])
     if int(counts[counts > 0].min()) < FOLDS:

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from torch import Tensor
 
 from brgcl.errors import InputError
@@ -48,11 +46,10 @@ def macro_f1(predicted: Labels, truth: Labels) -> float:
     Raises:
         InputError: As for `accuracy`.
     """
+    from sklearn.metrics import f1_score
+
     found, known = _comparable(predicted, truth)
-    classes = np.unique(known)[:, None]  # (C, 1)
-    is_found, is_known = found == classes, known == classes  # (C, N)
-    right = (is_found & is_known).sum(1)
-    return float(np.mean(2 * right / (is_found.sum(1) + is_known.sum(1))))
+    return float(f1_score(known, found, labels=np.unique(known), average="macro"))
 
 
 def clustering_accuracy(clusters: Labels, truth: Labels) -> float:
@@ -71,6 +68,8 @@ def clustering_accuracy(clusters: Labels, truth: Labels) -> float:
         >>> clustering_accuracy(np.array([5, 5, 3, 3]), np.array([0, 0, 1, 1]))
         1.0
     """
+    from scipy.optimize import linear_sum_assignment
+
     found, known = _comparable(clusters, truth)
     _, cluster = np.unique(found, return_inverse=True)
     _, label = np.unique(known, return_inverse=True)
@@ -86,13 +85,10 @@ def clustering_accuracy(clusters: Labels, truth: Labels) -> float:
 def nmi(clusters: Labels, truth: Labels) -> float:
     """Mutual information of clusters and classes, divided by the mean of their entropies.
 
-    Args:
-        clusters: Cluster of each node, `(N,)`.
-        truth: True class of each node, or -1 for unknown, `(N,)`.
-
-    Raises:
-        InputError: As for `accuracy`.
+    Arguments and errors are those of `clustering_accuracy`.
     """
+    from sklearn.metrics import normalized_mutual_info_score
+
     found, known = _comparable(clusters, truth)
     return float(normalized_mutual_info_score(known, found, average_method="arithmetic"))
 
@@ -100,13 +96,10 @@ def nmi(clusters: Labels, truth: Labels) -> float:
 def ari(clusters: Labels, truth: Labels) -> float:
     """Rand index of clusters and classes, adjusted to be 0 on average for random clusters.
 
-    Args:
-        clusters: Cluster of each node, `(N,)`.
-        truth: True class of each node, or -1 for unknown, `(N,)`.
-
-    Raises:
-        InputError: As for `accuracy`.
+    Arguments and errors are those of `clustering_accuracy`.
     """
+    from sklearn.metrics import adjusted_rand_score
+
     found, known = _comparable(clusters, truth)
     return float(adjusted_rand_score(known, found))
 

@@ -14,16 +14,15 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
 from brgcl.config import BRGCLConfig
-from brgcl.method.attributes import learn_preparation
 from brgcl.method.encoder import Encoder
-from brgcl.method.graph import Graph, adjacency_from_edges
+from brgcl.method.graph import Graph
 from brgcl.method.train import find_clusters
 from brgcl.method.views import View, common_nodes, two_views
-from brgcl.tasks.classify import FIXED_RULE, out_of_fold_probabilities
+from brgcl.tasks.classify import out_of_fold_probabilities
 from brgcl.tasks.metrics import ari
+from brgcl.tasks.rules import FIXED_RULE
 
 Criterion = Literal["labels", "stability"]
 CRITERIA: tuple[str, ...] = get_args(Criterion)
@@ -60,21 +59,6 @@ class Score:
         """
         difference = np.subtract(self.parts, other.parts)
         return float(difference.mean()), _standard_error(difference)
-
-
-def prepare(data: Data, config: BRGCLConfig) -> Graph:
-    """Scale attributes and build the adjacency, as `BRGCL.fit` does; once for all settings."""
-    kind = None if config.attributes == "auto" else config.attributes
-    x = learn_preparation(data.x, kind).apply(data.x).to(config.device)
-    weight = data.get("edge_weight")
-    return Graph(
-        x,
-        adjacency_from_edges(
-            data.edge_index.to(config.device),
-            x.shape[0],
-            None if weight is None else weight.to(config.device),
-        ),
-    )
 
 
 def agreement(encoder: Encoder, graph: Graph, labels: Tensor, seed: int) -> Score:

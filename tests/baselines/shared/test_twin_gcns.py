@@ -4,7 +4,6 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch, make_gcn, run_gcn
-from brgcl.baselines.shared.inputs import prepare
 from brgcl.baselines.shared.twin_gcns import (
     PeersConfig,
     kept_share,
@@ -13,7 +12,7 @@ from brgcl.baselines.shared.twin_gcns import (
     train_peers,
 )
 from brgcl.contract import ObservedLabels
-from brgcl.errors import InputError
+from brgcl.method.inputs import prepare
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
@@ -89,17 +88,3 @@ def test_epochs_are_counted_from_one():
 
     train_peers(GRAPH, LABELS, PeersConfig(hidden=2, epochs=3), seeded(), loss)
     assert seen == [1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"forget_rate": 1.0}, r"forget_rate must be in \[0, 1\)"),
-        ({"forget_rate": -0.1}, r"forget_rate must be in \[0, 1\)"),
-        ({"ramp_epochs": 0}, "ramp_epochs must be at least 1"),
-        ({"hidden": 0}, "hidden must be at least 1"),
-    ],
-)
-def test_settings_are_checked(changes, rule):
-    with pytest.raises(InputError, match=rule):
-        PeersConfig(**changes)

@@ -15,6 +15,7 @@ loss are kept.
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,12 +23,25 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from brgcl.baselines.shared.descent import descend
+from brgcl.config import Count, Positive, Settings, setting
 from brgcl.contract import Reporter
+from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder, averaged, averages_first
 from brgcl.method.sparse import Matrix
 from brgcl.method.views import Diffusion
 
 Operator = Matrix | Diffusion
+
+
+@dataclass(frozen=True)
+class InfomaxConfig(Settings):
+    """Settings of DGI; MVGRL adds its own."""
+
+    dim: Count = setting(512, "Dimension of the representations.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam.")
+    epochs: Count = setting(10000, "Most training epochs.")
+    patience: Count = setting(20, "Stop when the training loss has not fallen for so many epochs.")
 
 
 class Discriminator(nn.Module):
@@ -48,11 +62,7 @@ class Discriminator(nn.Module):
 def train_infomax(
     x: Matrix,
     operators: Sequence[Operator],
-    *,
-    dim: int,
-    lr: float,
-    epochs: int,
-    patience: int,
+    config: InfomaxConfig,
     generator: torch.Generator,
     report: Reporter | None,
 ) -> Tensor:
@@ -61,27 +71,27 @@ def train_infomax(
     Args:
         x: Attributes, `(N, F)`.
         operators: One `(N, N)` operator for each view.
-        dim: D.
-        lr: Learning rate of Adam.
-        epochs: Most epochs.
-        patience: Epochs without a lower loss after which to stop.
+        config: Settings.
         generator: Source of randomness.
         report: Called after each epoch.
 
     Returns:
         The sum of the views' codes, `(N, D)`.
     """
+    check_width(*x.shape, *[config.dim] * (len(operators) + 1))
     encoders = [
-        Encoder(x.shape[1], dim=dim, num_layers=1, activation="prelu", generator=generator)
+        Encoder(x.shape[1], dim=config.dim, num_layers=1, activation="prelu", generator=generator)
         for _ in operators
     ]
     networks = nn.ModuleList(encoders)
-    discriminator = Discriminator(dim, generator)
-    optimizer = torch.optim.Adam([*networks.parameters(), *discriminator.parameters()], lr=lr)
+    discriminator = Discriminator(config.dim, generator)
+    optimizer = torch.optim.Adam(
+        [*networks.parameters(), *discriminator.parameters()], lr=config.lr
+    )
     views = list(zip(encoders, operators, strict=True))
     activations = [network.activation for network in encoders]
     lowest, waited, best = math.inf, 0, networks.state_dict()
-    for epoch in range(1, epochs + 1):
+    for epoch in range(1, config.epochs + 1):
         order = torch.randperm(x.shape[0], generator=generator)
         rows = [mix(network, x, operator, order) for network, operator in views]
         loss = infomax_loss(discriminator, activations, rows)
@@ -92,12 +102,10 @@ def train_infomax(
             lowest, waited = value, 0
             best = {name: weight.clone() for name, weight in networks.state_dict().items()}
         if report is not None:
-            report(epoch, epochs, f"loss {value:.3f}")
-        if waited == patience:
+            report(epoch, config.epochs, f"loss {value:.3f}")
+        if waited == config.patience:
             break
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, loss)
     networks.load_state_dict(best)
     with torch.no_grad():
         found: list[Tensor] = [

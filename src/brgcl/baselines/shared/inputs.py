@@ -1,26 +1,15 @@
-"""What every method starts from: a prepared graph, labels that are there, its own randomness."""
+"""What every method starts from: labels that are there, memory enough, its own randomness."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
 
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
-from brgcl.config import Scaling
 from brgcl.contract import ObservedLabels, Reporter
 from brgcl.errors import InputError
-from brgcl.method.attributes import learn_preparation
-from brgcl.method.graph import Graph, adjacency_from_edges
 
 MOST_BYTES = 4e9  # memory of a method's own arrays
-
-
-def prepare(graph: Data, attributes: Literal["auto"] | Scaling = "auto") -> Graph:
-    """Scale the attributes and build the adjacency with self-loops."""
-    x = learn_preparation(graph.x, None if attributes == "auto" else attributes).apply(graph.x)
-    return Graph(x, adjacency_from_edges(graph.edge_index, x.shape[0], graph.get("edge_weight")))
 
 
 def labelled_nodes(labels: ObservedLabels | None, method: str) -> tuple[ObservedLabels, Tensor]:

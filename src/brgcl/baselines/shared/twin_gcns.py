@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn, run_gcn
-from brgcl.config import require
+from brgcl.config import Count, Share, setting
 from brgcl.contract import ObservedLabels, Reporter
 from brgcl.method.graph import Graph
 
@@ -29,16 +30,10 @@ from brgcl.method.graph import Graph
 class PeersConfig(GCNConfig):
     """Settings of two GCNs that learn from small losses."""
 
-    forget_rate: float = 0.2
-    """Share of labels left out in the end; should be the share of wrong labels."""
-    ramp_epochs: int = 200
-    """Epochs over which the share left out grows from 0."""
-
-    def __post_init__(self) -> None:
-        """Check every field."""
-        super().__post_init__()
-        require(self, "forget_rate", 0 <= self.forget_rate < 1, "in [0, 1)")
-        require(self, "ramp_epochs", self.ramp_epochs >= 1, "at least 1")
+    forget_rate: Share = setting(
+        0.2, "Share of labels left out in the end; should be the share of wrong labels."
+    )
+    ramp_epochs: Count = setting(200, "Epochs over which the share left out grows from 0.")
 
 
 def kept_share(epoch: int, config: PeersConfig) -> float:
@@ -84,9 +79,7 @@ def train_peers(
     for epoch in range(1, config.epochs + 1):
         first, second = (run_gcn(network, graph, config.dropout, generator)[1] for network in pair)
         value = loss(first, second, epoch)
-        optimizer.zero_grad(set_to_none=True)
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        descend(optimizer, value)
         if best.wants(last=epoch == config.epochs):
             with torch.no_grad():
                 hidden, logits = zip(*(run_gcn(network, graph) for network in pair), strict=True)

@@ -1,0 +1,190 @@
+"""Which column of a table holds what: given by the caller or recognised by its name, never guessed.
+
+| what | recognised names, in any case |
+|---|---|
+| ends of an edge | source, src, from, u, id_1, node_1; target, dst, to, v, id_2, node_2 |
+| weight of an edge | weight |
+| id of a node | id, node, node_id |
+| label | label, class, y, target |
+"""
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.compute as pc
+
+from brgcl.data.table_files import TableFile
+from brgcl.errors import InputError
+
+log = logging.getLogger("brgcl")
+
+SOURCE = frozenset({"source", "src", "from", "u", "id_1", "node_1"})
+TARGET = frozenset({"target", "dst", "to", "v", "id_2", "node_2"})
+WEIGHT = frozenset({"weight"})
+ID = frozenset({"id", "node", "node_id"})
+LABEL = frozenset({"label", "class", "y", "target"})
+
+NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+@dataclass(frozen=True)
+class EdgeColumns:
+    """Names of the columns of an edge table.
+
+    Attributes:
+        source: One end.
+        target: The other end.
+        weight: The weight, or None.
+    """
+
+    source: str
+    target: str
+    weight: str | None
+
+
+def edge_columns(
+    table: TableFile, source: str | None, target: str | None, weight: str | None
+) -> EdgeColumns:
+    """The columns of an edge table, as given, by name, or because there are no others."""
+    for keyword, name in (("source", source), ("target", target), ("weight", weight)):
+        _check_given(table, keyword, name)
+    given = [name for name in (source, target, weight) if name is not None]
+    if len(set(given)) < len(given):
+        raise InputError(f"source=, target= and weight= must be different columns, got {given}")
+    rest = [name for name in table.columns if name not in given and name not in table.index]
+    if weight is None and (weight := _only(rest, WEIGHT)) is not None:
+        rest.remove(weight)
+    if source is None and target is None and not table.has_header:
+        rest = rest[:2]  # the convention of edge lists: the ends come first
+    if source is None and (source := _only(rest, SOURCE)) is not None:
+        rest.remove(source)
+    if target is None and (target := _only(rest, TARGET)) is not None:
+        rest.remove(target)
+    if (source is None) + (target is None) == len(rest):
+        source, target = source or rest.pop(0), target or rest.pop(0)
+    if source is None or target is None:
+        raise _unclear(table, "two columns hold the ends of an edge", "source= and target=")
+    return EdgeColumns(source, target, weight)
+
+
+def id_column(table: TableFile, given: str | None) -> str:
+    """The column of the ids: as given, by name, or the index of a data frame in Parquet."""
+    if given in table.columns:
+        return given
+    if not table.has_header:
+        return table.columns[0]
+    known = [name for name in table.columns if _plain(name) in ID]
+    stored = [name for name in table.index if name != "Unnamed: 0"]
+    if len(known or stored) == 1:
+        return (known or stored)[0]
+    raise _unclear(table, "column holds the ids", "id=")
+
+
+def label_column(table: TableFile, given: str | None, id: str) -> str:
+    """The column of the labels: as given, by name, or because it is the only one beside the id."""
+    _check_given(table, "label", given)
+    rest = [name for name in table.columns if name != id and name not in table.index]
+    name = given or _only(rest, LABEL) or (rest[0] if len(rest) == 1 else None)
+    if name is None or name == id:
+        raise _unclear(table, "column holds the labels", "label=")
+    return name
+
+
+def labels_among_attributes(names: Sequence[str]) -> str | None:
+    """A column that looks like labels; `y` beside `x` is a coordinate."""
+    plain = {_plain(name): name for name in names}
+    suspects = LABEL & plain.keys() - ({"y"} if "x" in plain else set())
+    return plain[min(suspects)] if suspects else None
+
+
+def settle_header(
+    table: TableFile, header: bool | None, given: Sequence[str | None], num_ids: int
+) -> TableFile:
+    """Decide whether the first row of an edge or label file holds names.
+
+    Args:
+        table: The file, as it was opened.
+        header: What the caller says; None recognises it.
+        given: Columns that the caller names; a name in the first row makes it a header.
+        num_ids: The number of columns, from the first, that hold ids if there is no header: 2 in
+            an edge file, 1 in a label file.
+
+    Raises:
+        InputError: The first row may as well hold names as data.
+    """
+    first = table.first_row
+    if first is None:
+        return table
+    names = [name for name in given if name is not None]
+    if any(name in first for name in names):
+        header = True
+    elif header is None:
+        header = _recognise_header(table, first, names, num_ids)
+    return table.with_header() if header else table
+
+
+def check_header(table: TableFile, names: Sequence[str], ids: Sequence[Any]) -> None:
+    """Refuse a recognised header whose names are ids as well, such as `u,v` above `v,w`."""
+    if table.is_text and table.has_header:
+        for name in names:
+            if any(pc.any(pc.equal(column, name)).as_py() for column in ids):
+                raise _unclear_header(table, names)
+
+
+def _recognise_header(
+    table: TableFile, first: tuple[str, ...], names: Sequence[str], num_ids: int
+) -> bool:
+    wanted = (SOURCE, TARGET) if num_ids == 2 else (ID,)
+    if (
+        len(first) < 2
+        or first[0] in ("", "Unnamed: 0")  # pandas writes a nameless index so
+        or all(_only(first, known) for known in wanted)
+        or (num_ids == 2 and _only(first, WEIGHT))
+    ):
+        return True
+    if any(re.match(NUMBER, cell) for cell in first[:num_ids]):
+        log.warning("%s: the first row holds numbers: read without a header", table.path)
+        return False
+    below = [column[1:] for column in table.texts(*table.columns[:num_ids])]
+    if names or all(len(c) and pc.all(pc.match_substring_regex(c, NUMBER)).as_py() for c in below):
+        return True  # text above numbers
+    raise _unclear_header(table, first)
+
+
+def _unclear_header(table: TableFile, first: Sequence[str]) -> InputError:
+    return InputError(
+        f"{table.path}: the first row ({', '.join(first)}) may hold names of columns or data; "
+        "say header=True or header=False"
+    )
+
+
+def _unclear(table: TableFile, what: str, keywords: str) -> InputError:
+    if len(table.columns) < 2:
+        return InputError(
+            f"{table.path} has 1 column but needs 2; columns are separated by {table.separator!r}"
+        )
+    return InputError(
+        f"{table.path}: cannot tell which {what}; say so with {keywords}; "
+        f"columns: {', '.join(table.columns)}"
+    )
+
+
+def _check_given(table: TableFile, keyword: str, name: str | None) -> None:
+    if name is not None and name not in table.columns:
+        raise InputError(
+            f"{table.path} has no column '{name}'; set {keyword}= to one of: "
+            + ", ".join(table.columns)
+        )
+
+
+def _only(names: Sequence[str], known: frozenset[str]) -> str | None:
+    """The one name that is known; None if there is none or more than one."""
+    matching = [name for name in names if _plain(name) in known]
+    return matching[0] if len(matching) == 1 else None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s-]+", "_", name.strip().lower())

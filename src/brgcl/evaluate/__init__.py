@@ -1,1 +1,0 @@
-"""Who may see which labels, and how good a method is."""

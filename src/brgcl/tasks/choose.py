@@ -1,0 +1,58 @@
+"""Choose among classifiers by the nodes that each has right, the most cautious classifier first."""
+
+from torch import Tensor
+
+Right = dict[str, Tensor]  # name of a classifier -> which of the same n nodes it has right, (n,)
+
+
+def right_nodes(probabilities: dict[str, Tensor], labels: Tensor) -> Right:
+    """Which of the nodes with a label each classifier predicts as labelled."""
+    known = labels >= 0
+    return {name: proba[known].argmax(1) == labels[known] for name, proba in probabilities.items()}
+
+
+def shares(right: Right) -> dict[str, float]:
+    """Share of the nodes that each classifier has right."""
+    return {name: int(hits.sum()) / len(hits) for name, hits in right.items()}
+
+
+def clearly_better(right: Right) -> str:
+    """Name the most cautious classifier that no more flexible one clearly beats.
+
+    A classifier replaces the one before it if it is right on more nodes by at least two standard
+    errors. With b nodes that only the new one has right and c that only the old one has right, the
+    lead is b - c and its standard error sqrt(b + c) (McNemar). All are whole numbers, so rounding
+    of probabilities matters only where it changes a prediction, and a changed prediction only where
+    the lead is just at the margin.
+
+    Example:
+        >>> import torch
+        >>> yes, no = torch.tensor([True] * 6), torch.tensor([False] * 6)
+        >>> clearly_better({"a": torch.cat([yes, no]), "b": torch.cat([no, yes])})
+        'a'
+        >>> clearly_better({"a": torch.cat([yes, no]), "b": torch.cat([yes, yes])})
+        'b'
+    """
+    taken, *others = right
+    for name in others:
+        gained = int((right[name] & ~right[taken]).sum())
+        lost = int((right[taken] & ~right[name]).sum())
+        if gained > lost and (gained - lost) ** 2 >= 4 * (gained + lost):
+            taken = name
+    return taken
+
+
+def most_right(right: Right) -> str:
+    """Name the classifier with the most right nodes; of equals the most cautious."""
+    return max(right, key=lambda name: int(right[name].sum()))
+
+
+def one_error_better(right: Right) -> str:
+    """Name the classifier whose lead over the first, less its standard error, is the largest."""
+    first = next(iter(right))
+    gain = {}
+    for name in right:
+        difference = right[name].double() - right[first].double()
+        error = difference.std() / len(difference) ** 0.5
+        gain[name] = float(difference.mean() - error)
+    return max(gain, key=lambda name: gain[name])
