@@ -23,11 +23,12 @@ import brgcl
 from brgcl.baselines import cca_ssg
 from brgcl.baselines.s2gc import diffuse
 from brgcl.baselines.s2gc_features import reduce
-from brgcl.evaluate.protocol import Noise, Trial, draw_trial, generator_for
+from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.method.attributes import learn_preparation
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import is_sparse
-from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise, generator_for
+from brgcl.noise.spec import NoiseSpec
 from brgcl.tasks.bayes_rule import fit_bayes, fit_logistic
 
 CELLS = {
@@ -81,13 +82,13 @@ def cached_representations(cache: Path, name: str, method: str, seed: int) -> to
     return F.normalize(z - z.mean(0), dim=1)
 
 
-def classify(rule: str, z: torch.Tensor, trial: Trial) -> torch.Tensor:
+def classify(rule: str, z: torch.Tensor, noisy: NoisyGraph) -> torch.Tensor:
     """Class probabilities, or scores, of all nodes by one rule, `(N, C)`."""
-    labels, C = trial.labels.train, trial.labels.num_classes
+    labels, C = noisy.labels.train, noisy.labels.num_classes
     if rule == "ceiling":
-        labels = torch.where(labels == trial.truth.y, labels, -1)
+        labels = torch.where(labels == noisy.truth.y, labels, -1)
     if rule in ("bayes", "ceiling"):
-        return fit_bayes(z, labels, trial.graph).predict_proba(z, trial.graph)
+        return fit_bayes(z, labels, noisy.graph).predict_proba(z, noisy.graph)
     nodes = (labels >= 0).nonzero().squeeze(1)
     one_hot = F.one_hot(labels[nodes], C).float()
     if rule == "centroid":
@@ -106,15 +107,15 @@ def measure(cache: Path, name: str, method: str, draws: range, trainings: int) -
             z, data = cached_representations(cache, name, method, seed), load(name, seed)
             for cell, spec in CELLS.items():
                 noise = Noise(labels=spec)
-                trial = draw_trial(
-                    data, noise=noise, protocol="no-val", seed=draw, split="validation"
+                noisy = draw_noisy_graph(
+                    data, noise=noise, protocol="no-val", seed=draw, scored_on="validation"
                 )
-                scored = trial.truth.test
+                scored = noisy.truth.test
                 for rule in RULES:
                     run = (name, method, trainings, draw, cell, rule)
                     if run in done:
                         continue
-                    right = classify(rule, z, trial).argmax(1) == trial.truth.y
+                    right = classify(rule, z, noisy).argmax(1) == noisy.truth.y
                     score = 100 * float(right[scored].double().mean())
                     out.write(json.dumps({"run": run, "accuracy": score}) + "\n")
                     out.flush()
