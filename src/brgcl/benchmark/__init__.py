@@ -1,1 +1,1 @@
-"""Trials: a graph made noisy in a stated way, a method that sees no truth, and its score."""
+"""Tables of many runs: experiments, what is left to run, records, and how they are shown."""
