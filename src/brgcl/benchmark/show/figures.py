@@ -36,11 +36,7 @@ GREY = "#555555"
 def plot_experiment(
     experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
 ) -> Any:
-    """Plot the measured cells of a table, or of a part of it; returns the matplotlib figure.
-
-    Raises:
-        InputError: Nothing of it was measured, or it lists facts that have no picture.
-    """
+    """Plot the measured cells of a table, or of a selection; returns the matplotlib figure."""
     if experiment.kind != "grid":
         raise InputError(
             f"'{experiment.name}' lists facts, of which there is no picture; "
