@@ -45,40 +45,24 @@ STORED = "cell"  # the name under which journals keep a tried setting
 
 @dataclass(frozen=True)
 class Tuning:
-    """All that was tried, and the choice.
-
-    Attributes:
-        criterion: What settings were scored by.
-        mode: "grid" for the whole grid, "tpe" for a search.
-        xi: Values of xi that were open to choice.
-        gamma0: Values of gamma0 that were open to choice.
-        epochs: Epochs of each training.
-        wanted: Number of settings that were to be tried.
-        tried: Those that were, sorted by xi and gamma0.
-        default: The setting to beat.
-        chosen: The default, unless another one is better by more than a standard error.
-        rival: The chosen setting or, where that is the default, the best of the others; None if
-            no other was tried to the end.
-        config: All settings of the method, with the chosen xi and gamma0.
-        cut: Whether the budget ended the search.
-    """
+    """All that was tried, and the choice."""
 
     criterion: Criterion
-    mode: Literal["grid", "tpe"]
-    xi: tuple[float, ...]
+    mode: Literal["grid", "tpe"]  # the whole grid, or a search
+    xi: tuple[float, ...]  # values that were open to choice
     gamma0: tuple[float, ...]
-    epochs: int
-    wanted: int
-    tried: tuple[TriedSetting, ...]
-    default: TriedSetting
-    chosen: TriedSetting
-    rival: TriedSetting | None
-    config: BRGCLConfig
-    cut: bool
+    epochs: int  # of each training
+    wanted: int  # number of settings that were to be tried
+    tried: tuple[TriedSetting, ...]  # those that were, sorted by xi and gamma0
+    default: TriedSetting  # the setting to beat
+    chosen: TriedSetting  # the default, unless another one is better by more than a standard error
+    rival: TriedSetting | None  # the chosen setting or, where that is the default, the best other
+    config: BRGCLConfig  # all settings of the method, with the chosen xi and gamma0
+    cut: bool  # whether the budget ended the search
 
     @property
     def keeps_default(self) -> bool:
-        """Whether nothing better than the default was found."""
+        """Whether no other setting was better than the default."""
         return self.chosen.point == self.default.point
 
     @property

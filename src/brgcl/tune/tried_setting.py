@@ -18,31 +18,18 @@ Point = tuple[float, float]  # xi, gamma0
 
 @dataclass(frozen=True)
 class TriedSetting:
-    """One setting and its score.
-
-    Attributes:
-        xi: Price of a cluster.
-        gamma0: Fall of the confidence threshold.
-        score: Mean of the criterion; where pruned, at the epoch where training stopped.
-        error: Standard error of the score; None where pruned.
-        gain: Score above that of the default setting.
-        gain_error: Standard error of the gain, which is paired; None where pruned.
-        num_prototypes: Prototypes in the last epoch; None where pruned.
-        capped: Whether their number reached the cap.
-        pruned: Whether training was stopped early, because the score was below the median.
-        seconds: Time it took after the warm-up, which all settings share.
-    """
+    """One setting and its score; errors and prototypes are None where it was pruned."""
 
     xi: float
     gamma0: float
-    score: float
-    error: float | None
-    gain: float
-    gain_error: float | None
-    num_prototypes: int | None
-    capped: bool
-    pruned: bool
-    seconds: float
+    score: float  # mean of the criterion; where pruned, at the epoch where training stopped
+    error: float | None  # standard error of the score
+    gain: float  # score above that of the default setting
+    gain_error: float | None  # standard error of the gain, which is paired
+    num_prototypes: int | None  # in the last epoch
+    capped: bool  # whether their number reached the cap
+    pruned: bool  # whether training was stopped early, because the score was below the median
+    seconds: float  # after the warm-up, which all settings share
 
     @property
     def point(self) -> Point:
