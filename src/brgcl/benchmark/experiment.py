@@ -138,10 +138,8 @@ class PlannedRun:
 
 def experiment_names() -> list[str]:
     """Names of the tables and figures that come with brgcl."""
-    folder = resources.files("brgcl") / "experiments"
-    return sorted(
-        file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")
-    )
+    names = (file.name for file in (resources.files("brgcl") / "experiments").iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def load_experiment(name: str) -> Experiment:

@@ -21,10 +21,10 @@ from brgcl.benchmark.records import Reader, Record, ResultsFolder, append_record
 from brgcl.benchmark.representations import load_fitted, representations_file, save_fitted
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.schedule import Job, is_waiting, schedule
-from brgcl.benchmark.workers import check_backend, spread
+from brgcl.benchmark.workers import BACKENDS, spread
 from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
-from brgcl.errors import InputError
+from brgcl.errors import InputError, unknown_name
 from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.evaluation.score import classify_one, cluster_one, fit_one
 from brgcl.machine import (
@@ -83,7 +83,8 @@ def run(
         retry: Whether runs that failed earlier are done again.
         watching: Gives for the jobs a context with a function to call with every new record.
     """
-    check_backend(backend)
+    if backend not in BACKENDS:
+        raise unknown_name("backend", backend, BACKENDS)
     specs = list(dict.fromkeys(specs))
     folder = folder.absolute()  # workers may stand in another folder
     for dataset in dict.fromkeys(spec.dataset for spec in specs):

@@ -6,18 +6,12 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
-from brgcl.errors import InputError, unknown_name
+from brgcl.errors import InputError
 
 BACKENDS = ("local", "dask")
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-
-
-def check_backend(backend: str) -> None:
-    """Refuse a backend that does not exist."""
-    if backend not in BACKENDS:
-        raise unknown_name("backend", backend, BACKENDS)
 
 
 def spread(

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from statistics import mean, median_low, stdev
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -265,13 +266,12 @@ def _checked_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     return seeds
 
 
-def _graphs(graph: GraphSource, seeds: Iterable[int], root: Path | None) -> Iterator[Data]:
+def _graphs(graph: GraphSource, seeds: Sequence[int], root: Path | None) -> Iterator[Data]:
     """The checked graph of each seed."""
     if isinstance(graph, str):
         yield from (load_dataset(graph, root, seed=seed) for seed in seeds)
     elif isinstance(graph, Data) or not callable(graph):  # a Data is callable, too
-        checked = check_graph(graph)
-        yield from (checked for _ in seeds)
+        yield from repeat(check_graph(graph), len(seeds))
     else:
         yield from (check_graph(graph(seed)) for seed in seeds)
 

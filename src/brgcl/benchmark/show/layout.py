@@ -74,12 +74,8 @@ def _layout(
 ) -> Layout:
     columns = list(dict.fromkeys(cell.column for cell in cells))
     names = list(dict.fromkeys(cell.row for cell in cells))
-    lines = {
-        (cell.row, cell.column): cell_lines(
-            cell, has_files=has_files, source=experiment.published_label
-        )
-        for cell in cells
-    }
+    source = experiment.published_label
+    lines = {(c.row, c.column): cell_lines(c, has_files=has_files, source=source) for c in cells}
     rows = [(name, [lines.get((name, column), []) for column in columns]) for name in names]
     realised = [_realised([cell for cell in cells if cell.column == c]) for c in columns]
     if any(realised):
@@ -96,10 +92,10 @@ def noise_name(noise: str, level: float) -> str:
 
 
 def _head(noise: str, level: float, metric: str, several: bool) -> str:
-    place = noise_name(noise, level)
+    column = noise_name(noise, level)
     if not several:
-        return place
-    return METRICS.get(metric, metric) if noise == "none" else f"{METRICS[metric]}, {place}"
+        return column
+    return METRICS.get(metric, metric) if noise == "none" else f"{METRICS[metric]}, {column}"
 
 
 def _realised(column: Sequence[Cell]) -> str:
