@@ -1,1 +1,1 @@
-"""Tables of many runs: experiments, what is left to run, records, and how they are shown."""
+"""Experiments: tables of many runs, their records, and how they are shown."""
