@@ -18,10 +18,6 @@ Scores = defaultdict[str, defaultdict[str, list[float]]]  # by place and method
 def watching(jobs: Sequence[Job], workers: int) -> Iterator[Callable[[Record], None]]:
     """Show a progress bar; where stderr is a file, a line for each record instead.
 
-    Args:
-        jobs: What is to be run.
-        workers: Processes that run it.
-
     Yields:
         A function to call with each new record.
     """

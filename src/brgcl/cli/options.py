@@ -5,7 +5,7 @@ Whatever can be checked without loading torch is checked when a group is made.
 
 import dataclasses
 import re
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -298,11 +298,8 @@ def parse_duration(text: str) -> float:
         >>> parse_duration("1.5h")
         5400.0
     """
-    units = {"s": 1, "m": 60, "h": 3600}
-    try:
-        number = float(text[:-1])
-        if number > 0 and text[-1:] in units:
-            return number * units[text[-1]]
-    except ValueError:
-        pass
+    with suppress(ValueError, KeyError):
+        seconds = float(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1:]]
+        if seconds > 0:
+            return seconds
     raise InputError(f"'{text}' is not a time; write e.g. 90s, 5m or 2h")

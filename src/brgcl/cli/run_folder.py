@@ -104,11 +104,7 @@ class RunFolder:
 
 @contextlib.contextmanager
 def claim_folder(path: Path, *, overwrite: bool) -> Iterator[RunFolder]:
-    """Take a folder for a run; a run that fails before it writes leaves nothing behind.
-
-    Args:
-        path: The folder; it is made if need be.
-        overwrite: Whether the files of an earlier run may be replaced.
+    """Take a folder, made if need be; a run that fails before it writes leaves nothing behind.
 
     Raises:
         InputError: The folder cannot be written to, has files in it that the run would replace,
