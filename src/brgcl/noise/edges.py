@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from brgcl.errors import InputError
-from brgcl.noise.spec import EDGE_NOISE as EDGE_NOISE
-from brgcl.noise.spec import check_kind, check_level
+from brgcl.noise.spec import EDGE_NOISE, check_kind, check_level
 
 
 @dataclass(frozen=True)
