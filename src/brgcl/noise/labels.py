@@ -56,10 +56,9 @@ def flip_labels(
 ) -> NoisyLabels:
     """Flip a share of the labels.
 
-    Two uniform numbers are drawn for every node, labelled or not: the first decides whether the
-    label flips, the second where to. So the draw of a node does not depend on which other nodes
-    are labelled, and with one seed the nodes flipped at a low level are flipped at every higher
-    level too.
+    Two uniform numbers are drawn for every node, labelled or not: whether its label flips, and
+    where to. So the draw of a node does not depend on which other nodes are labelled, and with one
+    seed the nodes flipped at a low level are flipped at every higher level too.
 
     Args:
         labels: Class of each node in `0..C-1`, or -1 for unlabelled, `(N,)`.
@@ -83,11 +82,10 @@ def flip_labels(
     check_kind("label noise", kind, LABEL_NOISE)
     _check_level_and_classes(level, num_classes)
     _check_labels(labels, num_classes)
-    truth = labels.detach().cpu()
     if level == 0:
         unit = None if kind == "instance" else torch.eye(num_classes, dtype=torch.float64)
         return NoisyLabels(labels.clone(), torch.zeros_like(labels, dtype=torch.bool), unit, 0.0)
-
+    truth = labels.detach().cpu()
     labelled = (truth >= 0).nonzero().squeeze(1)
     own = truth[labelled]  # (M,)
     transition = None
