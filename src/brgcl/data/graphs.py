@@ -33,12 +33,10 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
     """Check a graph and bring it into canonical form; the input is left as it was.
 
     The result has `x` (float32, dense or CSR), `edge_index` (undirected, sorted, each pair once per
-    direction, no self-loops), `edge_weight` if there were weights, `y` (-1 = unlabelled), the masks
-    that were there, `node_ids`, `class_names`, `name` and `num_nodes`, and no other field. Tensors
-    that were already canonical are shared with the input. Time is linear in nodes and edges.
-
-    Weights of parallel edges in one direction add up. Of the two directions of an edge the larger
-    weight counts, so that an edge that is given in both keeps its weight.
+    direction, no self-loops), `edge_weight` if there were weights (see `canonical_edges`), `y`
+    (-1 = unlabelled), the masks that were there, `node_ids`, `class_names`, `name` and `num_nodes`,
+    and no other field. Tensors that were already canonical are shared with the input. Time is
+    linear in nodes and edges.
 
     Args:
         data: A graph with at least `x` `(N, F)` and `edge_index` `(2, E)`.
@@ -59,13 +57,14 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
         )
     x = checked_attributes(data.x)
     num_nodes = int(x.shape[0])
-    declared = data.to_dict().get("num_nodes")
+    given = data.to_dict()
+    declared = given.get("num_nodes")
     if declared is not None and int(declared) != num_nodes:
         raise InputError(
             f"x has {num_nodes} rows but num_nodes is {declared}; give each node a row"
         )
     edge_index, edge_weight = canonical_edges(
-        data.edge_index, data.to_dict().get("edge_weight"), num_nodes, announce=announce
+        data.edge_index, given.get("edge_weight"), num_nodes, announce=announce
     )
     if announce and data.edge_attr is not None:
         log.warning("edge_attr is not used; put one positive weight per edge into edge_weight")
@@ -120,10 +119,7 @@ def from_scipy(
         data.edge_weight = weight
     if y is not None:
         data.y = y if isinstance(y, Tensor) else _label_tensor(y)
-    if node_ids is not None:
-        data.node_ids = node_ids
-    if class_names is not None:
-        data.class_names = class_names
+    data.node_ids, data.class_names = node_ids, class_names
     return check_graph(data)
 
 
@@ -193,8 +189,8 @@ def _checked_labels(y: Tensor | None, num_nodes: int) -> Tensor:
         )
     if len(y) != num_nodes:
         raise InputError(
-            f"labels have {len(y)} entries but the graph has {num_nodes} nodes; "
-            "use -1 for unlabelled"
+            f"labels have {len(y)} entries but the graph has {num_nodes} nodes; use -1 for "
+            "unlabelled"
         )
     if y.is_floating_point() or y.is_complex() or y.dtype == torch.bool:
         raise InputError(
