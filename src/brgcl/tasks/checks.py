@@ -58,15 +58,13 @@ def check_labels(
 ) -> Tensor:
     """Check that there is something to learn from the labels, and return them.
 
+    Every class needs two labels, and validation labels may name no further class.
+
     Args:
         labels: Integers, -1 = unlabelled, `(N,)`.
         num_nodes: N.
         graph: The graph, for the names of classes in messages.
-        validation: Labels of the same classes that choose a classifier, -1 = none, `(N,)`.
-
-    Raises:
-        InputError: Their number is wrong, none is given, a class has a single one, or a class is
-            among the validation labels only.
+        validation: Labels that choose a classifier, -1 = none, `(N,)`.
     """
     classes, codes = check_classes(labels, num_nodes, graph)
     if classes.dtype.kind not in "iu":
@@ -75,7 +73,7 @@ def check_labels(
             "numpy.unique(labels, return_inverse=True)"
         )
     if validation is not None:
-        check_validation(validation, classes, num_nodes)
+        encode_with(classes, validation, num_nodes, "validation labels")
     numbers = np.append(classes, -1)[codes]  # the last is for -1
     device = labels.device if isinstance(labels, Tensor) else None
     return torch.as_tensor(numbers, dtype=torch.long, device=device)
@@ -99,17 +97,8 @@ def check_classes(
     return classes, codes
 
 
-def check_validation(validation: Any, classes: Classes, num_nodes: int) -> Codes:
-    """Check that validation labels are of known classes; return the position of each, or -1."""
-    return encode_with(classes, validation, num_nodes, "validation labels")
-
-
 def check_num_clusters(num_clusters: Any, num_nodes: int) -> int:
-    """Check that nodes can be parted into so many clusters, and return the number.
-
-    Raises:
-        InputError: It is no integer in 1..N.
-    """
+    """Check that the number of clusters is an integer in 1..N, and return it."""
     if not is_integer(num_clusters):
         raise InputError(f"num_clusters must be an integer, got {num_clusters!r}")
     if not 1 <= num_clusters <= num_nodes:

@@ -38,11 +38,18 @@ from brgcl.tasks.checks import (
     check_classes,
     check_labels,
     check_representations,
-    check_validation,
     is_integer,
     transition_of,
 )
-from brgcl.tasks.choose import clearly_better, most_right, one_error_better, right_nodes, shares
+from brgcl.tasks.choose import (
+    clearly_better,
+    folds_of_few,
+    most_right,
+    one_error_better,
+    right_nodes,
+    shares,
+    stratified_folds,
+)
 from brgcl.tasks.classifiers import (
     LabelledRows,
     Predictor,
@@ -50,15 +57,15 @@ from brgcl.tasks.classifiers import (
     fit_logistic,
     fit_perceptron,
     fit_probe,
+    soft_targets,
 )
-from brgcl.tasks.folds import folds_of_few, stratified_folds
-from brgcl.tasks.labels import encode_classes
+from brgcl.tasks.labels import encode_classes, encode_with
 from brgcl.tasks.rules import CANDIDATES, CHOICES, FIXED_RULE, RULES, SOFT_LABELS, Rule, SoftLabels
-from brgcl.tasks.soft_labels import soft_targets
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+PENALTIES = {"logistic": 1.0, "logistic+": 0.03}
 Chosen = tuple[str, dict[str, float], Predictor]  # its name, the score of each candidate, itself
 
 
@@ -126,11 +133,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         self.seed = seed
 
     def check_settings(self) -> None:
-        """Check the parameters; `fit` does so first.
-
-        Raises:
-            InputError: One of them is out of range.
-        """
+        """Raise an `InputError` unless all parameters are in range; `fit` does so first."""
         for name, known in (("rule", RULES), ("soft_labels", SOFT_LABELS)):
             if getattr(self, name) not in known:
                 raise unknown_name(name, str(getattr(self, name)), known)
@@ -165,14 +168,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         transition = None if graph is None else transition_of(graph, N)
         known = None
         if validation is not None:
-            held = check_validation(validation, classes, N)
+            held = encode_with(classes, validation, N, "validation labels")
             known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
-        given = torch.from_numpy(codes).to(device)
-        self.classes_, self.num_classes_ = classes, len(classes)
-        self.n_features_in_ = rows.shape[1]
-        self.rule_, self.scores_, self._predictor = self._choose(
-            LabelledRows(rows, given, len(classes), transition, known)
+        labelled = LabelledRows(
+            rows, torch.from_numpy(codes).to(device), len(classes), transition, known
         )
+        self.classes_, self.num_classes_, self.n_features_in_ = classes, len(classes), rows.shape[1]
+        self.rule_, self.scores_, self._predictor = self._choose(labelled)
         return self
 
     def predict_proba(self, z: Any) -> Any:
@@ -213,19 +215,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _choose(self, rows: LabelledRows) -> Chosen:
         if self.rule not in CHOICES:
             return self.rule, {}, self._fit_rule(self.rule, rows)
-        if rows.validation is not None:
-            return self._choose_by_validation(rows, rows.validation)
-        return self._choose_by_folds(rows)
-
-    def _choose_by_validation(self, rows: LabelledRows, validation: Tensor) -> Chosen:
-        if self.rule == "auto":  # they choose the classifier, but no epoch
-            rows = replace(rows, validation=None)
-        fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in CANDIDATES}
-        right = right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
-        name = clearly_better(right) if self.rule == "auto" else most_right(right)
-        return name, shares(right), fitted[name]
-
-    def _choose_by_folds(self, rows: LabelledRows) -> Chosen:
+        if (validation := rows.validation) is not None:
+            if self.rule == "auto":  # they choose the classifier, but no epoch
+                rows = replace(rows, validation=None)
+            fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in CANDIDATES}
+            right = right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
+            name = clearly_better(right) if self.rule == "auto" else most_right(right)
+            return name, shares(right), fitted[name]
         folds = stratified_folds(rows.labels, self.seed)
         if folds is None:
             return FIXED_RULE, {}, self._fit_rule(FIXED_RULE, rows)
@@ -239,22 +235,19 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _held_out(self, rows: LabelledRows, folds: list[Tensor]) -> dict[str, Tensor]:
         """Let each candidate predict the labelled nodes whose labels it did not see, `(N, C)`."""
         names = CANDIDATES if self.rule in CHOICES else (self.rule,)
-        held_out: dict[str, Tensor] = {
-            name: rows.z.new_zeros(len(rows.z), rows.num_classes) for name in names
-        }
+        shape = (len(rows.z), rows.num_classes)
+        held_out: dict[str, Tensor] = {name: rows.z.new_zeros(shape) for name in names}
         for nodes in folds:
             kept = rows.without(nodes)
-            for name in names:
-                held_out[name][nodes] = self._fit_rule(name, kept)(rows.z[nodes])
+            for name, proba in held_out.items():
+                proba[nodes] = self._fit_rule(name, kept)(rows.z[nodes])
         return held_out
 
     def _fit_rule(self, name: str, rows: LabelledRows) -> Predictor:
         if name == "centroid":
             return fit_centroid(rows)
-        if name == "logistic":
-            return fit_logistic(rows, penalty=1.0)
-        if name == "logistic+":
-            return fit_logistic(rows, penalty=0.03)
+        if name in PENALTIES:
+            return fit_logistic(rows, PENALTIES[name])
         if name == "probe":
             return fit_probe(rows)
         targets = soft_targets(
@@ -268,13 +261,8 @@ def out_of_fold_probabilities(
 ) -> tuple[Tensor, str]:
     """Predict every labelled node by a classifier that did not see its label.
 
-    Args:
-        z: Representations, `(N, D)`.
-        labels: Observed labels in `0..C-1`, -1 = unlabelled, `(N,)`.
-        graph: The graph, for soft labels.
-        rule: The classifier; "auto" and "best" choose as `NodeClassifier` does without validation
-            labels.
-        seed: Seed of the folds.
+    The arguments are those of `NodeClassifier`, with labels in `0..C-1`; "auto" and "best" choose
+    as it does without validation labels.
 
     Returns:
         Probabilities, `(N, C)`, zero for unlabelled nodes, and the name of the classifier.

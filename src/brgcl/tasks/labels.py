@@ -48,22 +48,19 @@ def encode_with(classes: Classes, labels: Any, num_nodes: int, what: str) -> Cod
     """
     given, codes = encode_classes(labels, num_nodes, what)
     place = {name: i for i, name in enumerate(classes.tolist())}
-    for name in given.tolist():
-        if name not in place:
-            raise InputError(
-                f"{what} have the class {name!r}, which no label has; label some nodes of this "
-                "class, or leave it out (-1)"
-            )
-    places = np.array([place[name] for name in given.tolist()] + [-1])  # the last is for -1
-    return places[codes]
+    places = [place.get(name, -1) for name in given.tolist()]
+    if -1 in places:
+        raise InputError(
+            f"{what} have the class {given.tolist()[places.index(-1)]!r}, which no label has; "
+            "label some nodes of this class, or leave it out (-1)"
+        )
+    return np.array([*places, -1])[codes]  # the last is for -1
 
 
 def by_class_number(proba: Tensor, classes: Classes) -> Tensor:
     """Give every class number from 0 to the highest its own column; those not learned are 0.
 
-    Args:
-        proba: Probabilities, `(N, C)`.
-        classes: Class number of each column, `(C,)`.
+    `classes` are the class numbers `(C,)` of the columns of `proba`, `(N, C)`.
     """
     wide = proba.new_zeros(len(proba), int(classes.max()) + 1)
     wide[:, torch.as_tensor(classes, device=proba.device).long()] = proba
@@ -96,7 +93,13 @@ def _known(values: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.bo
     if values.dtype.kind == "U":
         return values, ~np.isin(values, NO_NAME)
     if values.dtype.kind == "f":
-        values = _whole_numbers(np.where(np.isnan(values), -1, values), what)
+        values = np.where(np.isnan(values), -1, values)
+        odd = values[~np.isfinite(values) | (values != np.floor(values))]
+        if len(odd):
+            raise InputError(
+                f"{what} must be integers or names, got {odd[0]}; use -1 for unlabelled"
+            )
+        values = values.astype(np.int64)
     if values.dtype.kind not in "iu":
         raise InputError(
             f"{what} must be integers or names, got {values.dtype}; use -1 for unlabelled"
@@ -122,10 +125,3 @@ def _known_objects(values: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArr
             "use -1 for unlabelled"
         )
     return _known(np.array(np.where(missing, -1, values).tolist()), what)
-
-
-def _whole_numbers(values: NDArray[Any], what: str) -> NDArray[Any]:
-    odd = values[~np.isfinite(values) | (values != np.floor(values))]
-    if len(odd):
-        raise InputError(f"{what} must be integers or names, got {odd[0]}; use -1 for unlabelled")
-    return values.astype(np.int64)
