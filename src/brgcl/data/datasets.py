@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
+from brgcl.atomic_files import replacing
 from brgcl.data.catalogue import DATASETS, Dataset
 from brgcl.data.download import download, file_sha256
 from brgcl.errors import DataNotFound, InputError, unknown_name
@@ -106,13 +107,13 @@ def _known(name: str) -> Dataset:
         raise InputError(
             f"a data set is given by name, got {type(name).__name__}; known: {', '.join(DATASETS)}"
         )
-    if name not in DATASETS:
-        if Path(name).suffix in (".csv", ".tsv", ".txt", ".gz", ".parquet", ".edgelist"):
-            raise InputError(
-                f"unknown data set '{name}'; to read a graph from files use read_graph(edges, ...)"
-            )
-        raise unknown_name("data set", name, DATASETS)
-    return DATASETS[name]
+    if name in DATASETS:
+        return DATASETS[name]
+    if Path(name).suffix in (".csv", ".tsv", ".txt", ".gz", ".parquet", ".edgelist"):
+        raise InputError(
+            f"unknown data set '{name}'; to read a graph from files use read_graph(edges, ...)"
+        )
+    raise unknown_name("data set", name, DATASETS)
 
 
 def _folders(dataset: Dataset, root: str | Path | None) -> list[Path]:
@@ -158,11 +159,8 @@ def _unpack(url: str, dataset: Dataset, folder: Path) -> None:
         for member in archive.namelist():
             name = member.partition("/")[2]
             if name in wanted or (name.startswith("mapping/label") and ".." not in name):
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                part = target.with_name(target.name + ".part")
-                part.write_bytes(archive.read(member))  # the zip's own checksum is verified here
-                part.replace(target)
+                with replacing(folder / name) as part:
+                    part.write_bytes(archive.read(member))  # which verifies the zip's own checksum
                 wanted.discard(name)
     packed.unlink()
     if wanted:

@@ -12,13 +12,7 @@ from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, checked_attributes, structural_attributes
 from brgcl.data.edges import canonical_edges
-from brgcl.data.ids import (
-    checked_class_names,
-    checked_ids,
-    encode_labels,
-    is_unlabelled,
-    single_label,
-)
+from brgcl.data.ids import checked_class_names, checked_ids, encode_labels, single_label
 from brgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -118,7 +112,13 @@ def from_scipy(
     if not bool((weight == 1).all()):
         data.edge_weight = weight
     if y is not None:
-        data.y = y if isinstance(y, Tensor) else _label_tensor(y)
+        array = y if isinstance(y, Tensor) else np.array(y)
+        if isinstance(array, np.ndarray) and array.dtype.kind not in "iufb":
+            raise InputError(
+                f"labels y must be integers, got {array.dtype}; number the classes, e.g. with "
+                "numpy.unique(y, return_inverse=True), and pass class_names"
+            )
+        data.y = torch.as_tensor(array)
     data.node_ids, data.class_names = node_ids, class_names
     return check_graph(data)
 
@@ -158,21 +158,11 @@ def from_networkx(
     if weight is not None:
         data.edge_weight = _networkx_weights(g, weight)
     if label is not None:
-        values = [single_label(values.get(label), node) for node, values in g.nodes(data=True)]
-        if label != "y" and all(value is None for value in values):
+        labels = g.nodes(data=label)
+        if label != "y" and all(value is None for _, value in labels):
             raise InputError(f"no node has the label attribute '{label}'; label=None reads none")
-        data.y, data.class_names = encode_labels(None if is_unlabelled(v) else v for v in values)
+        data.y, data.class_names = encode_labels(single_label(v, node) for node, v in labels)
     return check_graph(data)
-
-
-def _label_tensor(y: Any) -> Tensor:
-    array = np.array(y)
-    if array.dtype.kind not in "iufb":
-        raise InputError(
-            f"labels y must be integers, got {array.dtype}; number the classes, e.g. with "
-            "numpy.unique(y, return_inverse=True), and pass class_names"
-        )
-    return torch.from_numpy(array)
 
 
 def _checked_labels(y: Tensor | None, num_nodes: int) -> Tensor:
@@ -217,8 +207,8 @@ def _checked_mask(name: str, mask: Tensor, num_nodes: int) -> Tensor:
 
 
 def _networkx_attributes(g: Any, attributes: str | None, edge_index: Tensor) -> Tensor:
-    values = [] if attributes is None else [v.get(attributes) for _, v in g.nodes(data=True)]
-    missing = [key for key, value in zip(g.nodes, values, strict=False) if value is None]
+    values = {} if attributes is None else dict(g.nodes(data=attributes))
+    missing = [node for node, value in values.items() if value is None]
     if len(missing) == len(values):
         if attributes not in (None, "x"):
             raise InputError(
@@ -231,7 +221,7 @@ def _networkx_attributes(g: Any, attributes: str | None, edge_index: Tensor) -> 
             "give it to every node"
         )
     try:
-        rows = np.array([np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values])
+        rows = np.array([np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values.values()])
     except (TypeError, ValueError) as error:
         raise InputError(
             f"node attribute '{attributes}' must be a number or vectors of one length"

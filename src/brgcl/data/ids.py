@@ -106,23 +106,15 @@ def checked_class_names(names: Any, y: Tensor) -> list[str]:
     return [str(name) for name in names]
 
 
-def is_unlabelled(value: Any) -> bool:
-    """Whether a label in memory means none: None, NaN, `pandas.NA`, "" or the integer -1."""
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if isinstance(value, (int, np.integer)):
-        return int(value) == -1
-    return bool(pd.isna(value)) or (isinstance(value, str) and value == "")
-
-
 def single_label(value: Any, node: Any) -> Any:
-    """A label that is one value; arrays and tensors of one entry are unpacked."""
-    array = value.numpy(force=True) if isinstance(value, Tensor) else value
-    if isinstance(array, np.ndarray) and array.size == 1:
-        return array.item()
-    if np.ndim(array) or isinstance(value, (set, dict)):
+    """One value, out of an array or tensor if need be; None for NaN, `pandas.NA`, "" or int -1."""
+    label = value.numpy(force=True) if isinstance(value, Tensor) else value
+    if isinstance(label, np.ndarray) and label.size == 1:
+        label = label.item()
+    if np.ndim(label) or isinstance(label, (set, dict)):
         raise InputError(
             f"the label of node {node!r} is a {type(value).__name__}; "
             "give one text or number per node"
         )
-    return value
+    no_class = isinstance(label, (int, np.integer)) and label == -1
+    return None if no_class or pd.isna(label) or label == "" else label
