@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
-import brgcl.tasks.classify
+import brgcl.tasks.choose
 from brgcl.errors import InputError, NotFitted
 from brgcl.tasks.classify import NodeClassifier, out_of_fold_probabilities
 from brgcl.tasks.rules import CANDIDATES
@@ -302,7 +302,7 @@ def test_with_fewer_than_five_labels_in_a_class_the_rule_is_fixed():
 def fixed_folds(monkeypatch, labels):
     nodes = (labels >= 0).nonzero().squeeze(1)
     folds = [nodes[i::5] for i in range(5)]
-    monkeypatch.setattr(brgcl.tasks.classify, "stratified_folds", lambda labels, seed: folds)
+    monkeypatch.setattr(brgcl.tasks.choose, "stratified_folds", lambda labels, seed: folds)
 
 
 @pytest.mark.parametrize("rule", RULES)

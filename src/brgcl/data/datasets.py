@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from brgcl.atomic_files import replacing
 from brgcl.data.catalogue import DATASETS, Dataset
 from brgcl.data.download import download, file_sha256
 from brgcl.errors import DataNotFound, InputError, unknown_name
@@ -159,8 +158,10 @@ def _unpack(url: str, dataset: Dataset, folder: Path) -> None:
         for member in archive.namelist():
             name = member.partition("/")[2]
             if name in wanted or (name.startswith("mapping/label") and ".." not in name):
-                with replacing(folder / name) as part:
-                    part.write_bytes(archive.read(member))  # which verifies the zip's own checksum
+                part = folder / f"{name}.part"
+                part.parent.mkdir(parents=True, exist_ok=True)
+                part.write_bytes(archive.read(member))  # the zip's own checksum is verified here
+                part.replace(folder / name)
                 wanted.discard(name)
     packed.unlink()
     if wanted:

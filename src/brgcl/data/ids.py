@@ -1,5 +1,6 @@
 """Names of nodes and of classes: exact text, integers only where nothing is lost."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ MISSING = frozenset(
     )
 )
 """Labels in a file that mean none: what `pandas.read_csv` takes as missing, and `?`."""
+
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def encode_labels(values: Iterable[Any]) -> tuple[Tensor, list[str]]:
@@ -69,10 +72,7 @@ def is_integer_text(text: str) -> bool:
         >>> [is_integer_text(text) for text in ("7", "-7", "007", "7.0", "-0")]
         [True, True, False, False, False]
     """
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or (digits[0] == "0" and text != "0"):
-        return False
-    return len(digits) < 19 or -(2**63) <= int(text) < 2**63
+    return bool(INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
 
 
 def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:

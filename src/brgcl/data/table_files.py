@@ -253,8 +253,7 @@ def _open_parquet(path: Path, content: bytes) -> TableFile:
 
 def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
     content = content.removeprefix(b"\xef\xbb\xbf")
-    if b"\r" in content:
-        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if kind in (".txt", ".edgelist") and b"#" in content:
         content = _without_comments(path, content)
     if not content.strip():

@@ -45,12 +45,7 @@ class NoisyAttributes:
 
 
 def corrupt_attributes(
-    x: Tensor,
-    kind: str,
-    level: float,
-    *,
-    generator: torch.Generator,
-    nodes: Tensor | None = None,
+    x: Tensor, kind: str, level: float, *, generator: torch.Generator, nodes: Tensor | None = None
 ) -> NoisyAttributes:
     """Corrupt a share of the attributes.
 

@@ -52,13 +52,13 @@ def most_right(right: Right) -> str:
 
 def one_error_better(right: Right) -> str:
     """Name the classifier whose lead over the first, less its standard error, is the largest."""
-    first = next(iter(right))
-    gain = {}
-    for name in right:
-        difference = right[name].double() - right[first].double()
-        error = difference.std() / len(difference) ** 0.5
-        gain[name] = float(difference.mean() - error)
-    return max(gain, key=lambda name: gain[name])
+    first = right[next(iter(right))].double()
+
+    def gain(name: str) -> float:
+        lead = right[name].double() - first
+        return float(lead.mean() - lead.std() / len(lead) ** 0.5)
+
+    return max(right, key=gain)
 
 
 def stratified_folds(labels: Tensor, seed: int) -> list[Tensor] | None:

@@ -34,21 +34,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
+from brgcl.tasks import choose
 from brgcl.tasks.checks import (
     check_classes,
     check_labels,
     check_representations,
+    encode_classes,
+    encode_with,
     is_integer,
     transition_of,
-)
-from brgcl.tasks.choose import (
-    clearly_better,
-    folds_of_few,
-    most_right,
-    one_error_better,
-    right_nodes,
-    shares,
-    stratified_folds,
 )
 from brgcl.tasks.classifiers import (
     LabelledRows,
@@ -59,7 +53,6 @@ from brgcl.tasks.classifiers import (
     fit_probe,
     soft_targets,
 )
-from brgcl.tasks.labels import encode_classes, encode_with
 from brgcl.tasks.rules import CANDIDATES, CHOICES, FIXED_RULE, RULES, SOFT_LABELS, Rule, SoftLabels
 
 if TYPE_CHECKING:
@@ -124,13 +117,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         steps: int = 10,
         seed: int = 0,
     ) -> None:
-        self.rule = rule
-        self.soft_labels = soft_labels
-        self.hidden = hidden
-        self.epochs = epochs
-        self.alpha = alpha
-        self.steps = steps
-        self.seed = seed
+        self.rule, self.soft_labels, self.seed = rule, soft_labels, seed
+        self.hidden, self.epochs, self.alpha, self.steps = hidden, epochs, alpha, steps
 
     def check_settings(self) -> None:
         """Raise an `InputError` unless all parameters are in range; `fit` does so first."""
@@ -191,8 +179,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def score(self, z: Any, labels: Any, sample_weight: Any = None) -> float:
         """Return the share of labelled nodes whose prediction is their label."""
-        from sklearn.metrics import accuracy_score
-
         predicted = self._probabilities(z).argmax(1).cpu().numpy()
         classes, codes = encode_classes(labels, len(predicted))
         known = codes >= 0
@@ -200,7 +186,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             raise InputError("no node has a label; a score needs some")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         right = self.classes_[predicted[known]] == classes[codes[known]]
-        return float(accuracy_score(np.ones_like(right), right, sample_weight=weight))
+        return float(np.average(right, weights=weight))
 
     def _probabilities(self, z: Any) -> Tensor:
         if not hasattr(self, "_predictor"):
@@ -219,18 +205,20 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             if self.rule == "auto":  # they choose the classifier, but no epoch
                 rows = replace(rows, validation=None)
             fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in CANDIDATES}
-            right = right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
-            name = clearly_better(right) if self.rule == "auto" else most_right(right)
-            return name, shares(right), fitted[name]
-        folds = stratified_folds(rows.labels, self.seed)
+            right = choose.right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
+            name = choose.clearly_better(right) if self.rule == "auto" else choose.most_right(right)
+            return name, choose.shares(right), fitted[name]
+        folds = choose.stratified_folds(rows.labels, self.seed)
         if folds is None:
             return FIXED_RULE, {}, self._fit_rule(FIXED_RULE, rows)
-        right = right_nodes(self._held_out(rows, folds), rows.labels)
+        right = choose.right_nodes(self._held_out(rows, folds), rows.labels)
         name = self._choose_held_out(right)
-        return name, shares(right), self._fit_rule(name, rows)
+        return name, choose.shares(right), self._fit_rule(name, rows)
 
     def _choose_held_out(self, right: dict[str, Tensor]) -> str:
-        return one_error_better(right) if self.rule == "best" else clearly_better(right)
+        return (
+            choose.one_error_better(right) if self.rule == "best" else choose.clearly_better(right)
+        )
 
     def _held_out(self, rows: LabelledRows, folds: list[Tensor]) -> dict[str, Tensor]:
         """Let each candidate predict the labelled nodes whose labels it did not see, `(N, C)`."""
@@ -270,12 +258,12 @@ def out_of_fold_probabilities(
     z = check_representations(z)
     labels = check_labels(labels, len(z), graph)
     transition = None if graph is None else transition_of(graph, len(z))
-    folds = stratified_folds(labels, seed)
+    folds = choose.stratified_folds(labels, seed)
     if folds is None:  # too few per class to choose by, and to leave a fifth out
         rule = FIXED_RULE if rule in CHOICES else rule
-        folds = folds_of_few(labels)
+        folds = choose.folds_of_few(labels)
     classifier = NodeClassifier(rule, seed=seed)
     rows = LabelledRows(z, labels, int(labels.max()) + 1, transition)
     held_out = classifier._held_out(rows, folds)
-    name = classifier._choose_held_out(right_nodes(held_out, labels))
+    name = classifier._choose_held_out(choose.right_nodes(held_out, labels))
     return held_out[name], name
