@@ -27,11 +27,11 @@ from brgcl.tasks.label_noise import (
     coupling,
     estimated_transition,
     folds,
-    without_loops,
     noise_interval,
     noise_matrix,
     posterior,
     surroundings,
+    without_loops,
 )
 
 
