@@ -12,9 +12,9 @@ from brgcl.contract import Fitted, Reporter
 from brgcl.evaluation.protocol import NoisyGraph
 from brgcl.methods import find_method
 from brgcl.noise.graph import generator_for
+from brgcl.tasks.checks import by_class_number
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.cluster import cluster, kmeans
-from brgcl.tasks.labels import by_class_number
 from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
 
 
