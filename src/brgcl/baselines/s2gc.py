@@ -134,7 +134,7 @@ METHOD = Method(
         "epochs": "The authors' code for Cora",
     },
     presets={
-        "citeseer": {"weight_decay": 0.0001, "epochs": 150},
+        "citeseer": {"weight_decay": 5e-5, "epochs": 150},  # the authors have 1e-4
         "pubmed": {"weight_decay": 2e-05},
     },
     deviations=(
@@ -148,5 +148,9 @@ METHOD = Method(
             "the factor 1 - alpha; here the regression serves every graph."
         ),
         "Representations are the logits of all nodes.",
+        (
+            "On citeseer the authors' penalty of 1e-4 costs two points under label noise and gains "
+            "none without; half of it was chosen on validation nodes."
+        ),
     ),
 )
