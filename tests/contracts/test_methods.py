@@ -42,7 +42,7 @@ FAST = {
     "jocor": {"epochs": 40, "ramp_epochs": 20},
     "clnode": {"epochs": 40, "full_after": 20},
     "unionnet": {"epochs": 40, "warmup_epochs": 20},
-    "erase": {"epochs": 20, "hidden": 16, "heads": 2, "dim": 16, "lr": 0.01, "every": 5},
+    "erase": {"epochs": 20, "hidden": 16, "heads": 2, "dim": 16, "lr": 0.003, "every": 5},
     "kmeans": {},
     "smooth": {"dim": 8},
     "random-gcn": {"hidden": 32, "dim": 16},
