@@ -1,7 +1,7 @@
 """Classify nodes by labels as far as a label-noise model believes them.
 
 A classifier is fitted to soft targets, beta one_hot(l_i) + (1 - beta) q_i, where q_i is the
-posterior of the true class (`label_noise.py`) and beta = (1 - e)^4 falls with the share e of wrong
+posterior of the true class (`label_noise.py`) and beta = (1 - e)² falls with the share e of wrong
 labels. The penalty of the logistic regression grows with e. Labels held out in turn say two
 things: whether the plain classifier, fitted to the labels as given, is clearly better, and how far
 neighbours help to predict. docs/label-noise.md gives the reasons.
@@ -31,12 +31,13 @@ from brgcl.tasks.label_noise import (
     coupling,
     folds,
     log,
-    mean_field,
     neighbours_of,
+    surroundings,
 )
 
 Target = Literal["bayes", "plain"]
 TARGETS: tuple[Target, Target] = ("bayes", "plain")
+MEAN_FIELD_STEPS = 5
 PLAIN_PENALTY = 10.0  # C of logistic regression on the labels as given
 
 Predictor = Callable[[Tensor], Tensor]  # unit-length rows (N, D) -> probabilities (N, C)
@@ -114,7 +115,7 @@ def held_out_predictions(
 
     Returns:
         The labels, `(n,)`, and for the label-noise model ("noise") and each target the
-        log-probabilities of their nodes and the mean probabilities around them, both `(n, C)`.
+        log-probabilities of their nodes and the `surroundings` of these, both `(n, C)`.
     """
     given, found = [], {name: ([], []) for name in ("noise", *TARGETS)}  # type: ignore[var-annotated]
     for nodes in folds(labels):
@@ -126,10 +127,18 @@ def held_out_predictions(
             else:
                 p = fit_target("plain" if name == "plain" else "bayes", z, model, estimator)(z)
             log_p.append(log(p[nodes]))
-            around.append((p if neighbours is None else neighbours @ p)[nodes])
+            around.append((p if neighbours is None else surroundings(p, neighbours))[nodes])
     return torch.cat(given), {
         name: (torch.cat(log_p), torch.cat(around)) for name, (log_p, around) in found.items()
     }
+
+
+def mean_field(log_p: Tensor, neighbours: Matrix, kappa: float) -> Tensor:
+    """Repeat p_i ~ exp(log p_i of the start + kappa n_i), where n = `surroundings` of p."""
+    start = log_p
+    for _ in range(MEAN_FIELD_STEPS if kappa > 0 else 0):
+        log_p = (start + kappa * surroundings(log_p.exp(), neighbours)).log_softmax(1)
+    return log_p
 
 
 def clearly_better(challenger: Tensor, incumbent: Tensor) -> bool:
@@ -153,8 +162,8 @@ def penalty_for(noise_rate: float) -> float:
 
 
 def soft_targets(model: LabelNoiseModel) -> Tensor:
-    """Targets of the labelled nodes, beta one_hot(l_i) + (1 - beta) q_i with beta = (1 - e)^4."""
-    beta = (1 - model.noise_rate_) ** 4
+    """Targets of the labelled nodes, beta one_hot(l_i) + (1 - beta) q_i with beta = (1 - e)²."""
+    beta = (1 - model.noise_rate_) ** 2
     one_hot = F.one_hot(model.given_, model.posterior_.shape[1]).to(model.posterior_.dtype)
     return beta * one_hot + (1 - beta) * model.posterior_
 

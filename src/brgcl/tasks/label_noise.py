@@ -5,10 +5,10 @@ Node i with unit row z_i has a true class y_i and, if it is labelled, a given la
     P(y_i = c | z, classes of the neighbours) ~ exp(mu_c' z_i / tau + kappa n_ic)
     P(l_i = d | y_i = c) = T_cd
 
-n_ic is the share of the neighbours of i in class c. The class means mu and the transition matrix T
-are found by EM with priors, the coupling kappa by labels that are held out. The result is the
-posterior of y_i given l_i, and with it the share e of wrong labels. docs/label-noise.md derives
-every formula.
+n_ic is the share of the neighbours of i in class c, less the share of all nodes. The class means mu
+and the transition matrix T are found by EM with priors, the coupling kappa by labels that are held
+out. The result is the posterior of y_i given l_i, and with it the share e of wrong labels.
+docs/label-noise.md derives every formula.
 """
 
 import copy
@@ -26,7 +26,6 @@ from brgcl.tasks.checks import check_representations, transition_of
 
 FOLDS = 5
 ENOUGH_HELD_OUT = 2000  # labels after which no further fold is held out
-MEAN_FIELD_STEPS = 5
 MAX_COUPLING = 10.0  # neighbours that all agree are worth at most a factor of exp(10)
 LEAST = 1e-4  # probabilities below it are raised to it before a logarithm is taken
 
@@ -100,7 +99,7 @@ class LabelNoiseModel:
                 model = copy.copy(self).run_em(z, labels.index_fill(0, held_out, -1), C)
                 p = model.class_probabilities_
                 log_p.append(log(p[held_out]))
-                around.append((neighbours @ p)[held_out])
+                around.append(surroundings(p, neighbours)[held_out])
                 given.append(labels[held_out])
             kappa = coupling(torch.cat(log_p), torch.cat(around), torch.cat(given))
         return self.run_em(z, labels, C, neighbours, kappa)
@@ -138,8 +137,8 @@ class LabelNoiseModel:
             cosine = (rows * without).sum(1, keepdim=True)
             own = score[nodes].scatter(1, given[:, None], cosine / self.tau)
             if neighbours is not None and kappa > 0:
-                log_p = mean_field(log_p, neighbours, kappa)
-                own = own + kappa * (neighbours @ log_p.exp())[nodes]
+                around = kappa * surroundings(log_p.exp(), neighbours)
+                log_p, own = (log_p + around).log_softmax(1), own + around[nodes]
             believed = posterior(own.softmax(1), T, given)
             right = believed.gather(1, given[:, None]).squeeze(1)
             if left:
@@ -226,12 +225,13 @@ def noise_interval(right: Tensor) -> tuple[float, float]:
     return min(float(low), e), max(float(high), e)
 
 
-def mean_field(log_p: Tensor, neighbours: Matrix, kappa: float) -> Tensor:
-    """Repeat p_i ~ exp(log p_i of the start + kappa n_i), n the mean of p over neighbours."""
-    start = log_p
-    for _ in range(MEAN_FIELD_STEPS if kappa > 0 else 0):
-        log_p = (start + kappa * (neighbours @ log_p.exp())).log_softmax(1)
-    return log_p
+def surroundings(p: Tensor, neighbours: Matrix) -> Tensor:
+    """Mean of p over the neighbours of each node less its mean over all nodes, `(N, C)`.
+
+    Less that mean, a class that is frequent everywhere does not win by being around everywhere.
+    Rows of nodes without neighbours are 0.
+    """
+    return neighbours @ (p - p.mean(0))
 
 
 def coupling(log_p: Tensor, around: Tensor, given: Tensor) -> float:
@@ -243,7 +243,7 @@ def coupling(log_p: Tensor, around: Tensor, given: Tensor) -> float:
 
     Args:
         log_p: Log-probabilities of nodes whose labels were held out, `(L, C)`.
-        around: Mean probabilities n of their neighbours, `(L, C)`.
+        around: Their `surroundings` n, `(L, C)`.
         given: The labels that were held out, `(L,)`.
     """
     x = torch.stack([log_p, around], 2).double()  # (L, C, 2)
@@ -304,6 +304,6 @@ def check_given(labels: Tensor, num_nodes: int) -> Tensor:
     if labels.is_floating_point() or labels.dtype == torch.bool or bool((labels < -1).any()):
         raise InputError("labels must be integers, -1 or more; use -1 for unlabelled")
     labels = labels.long()
-    if len(labels[labels >= 0].unique()) < 2:
+    if int((torch.bincount(labels[labels >= 0]) > 0).sum()) < 2:
         raise InputError("labels must name two classes or more; label a node of another class")
     return labels
