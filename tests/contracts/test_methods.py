@@ -64,7 +64,9 @@ NO_DROPOUT = {"dropout": 0.0, "epochs": 10}
 EQUIVARIANT = {
     "brgcl": {"drop1": 0.0, "drop2": 0.0, "epochs": 5, "warmup_epochs": 2},
     "brgcl-paper": {"drop1": 0.0, "drop2": 0.0, "epochs": 5},
-    **dict.fromkeys(("gcn", "gcn-wide", "mlp", "gce", "sce", "self-training", "clnode"), NO_DROPOUT),
+    **dict.fromkeys(
+        ("gcn", "gcn-wide", "mlp", "gce", "sce", "self-training", "clnode"), NO_DROPOUT
+    ),
     **dict.fromkeys(("co-teaching", "jocor"), NO_DROPOUT),
     "forward": {**NO_DROPOUT, "pretrain_epochs": 10},
     "s2gc": {},

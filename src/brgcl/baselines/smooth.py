@@ -76,12 +76,14 @@ def principal_rows(graph: Graph, config: SmoothConfig, report: Reporter | None =
     across = x.transposed_product(diffuse(adjacency, q, config.steps, config.alpha))  # H' Q
     v, values, u = torch.linalg.svd(across.double(), full_matrices=False)
     v, scaled = v[:, :dim], (u.T * values)[:, :dim]
-    return (q.double() @ (scaled * _signs(v))).to(q.dtype)
+    rows: Tensor = q.double() @ (scaled * _signs(v))
+    return rows.to(q.dtype)
 
 
 def _basis(columns: Tensor) -> Tensor:
     """Orthonormal columns of the same span."""
-    return torch.linalg.qr(columns).Q
+    basis: Tensor = torch.linalg.qr(columns).Q
+    return basis
 
 
 def _signs(v: Tensor) -> Tensor:
