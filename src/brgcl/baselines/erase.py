@@ -283,6 +283,7 @@ METHOD = Method(
         "pubmed": {"gamma2": 3.0, "steps": 3},
         "ogbn-arxiv": {"alpha": 0.5, "steps": 50},
     },
+    reduced=dict.fromkeys(("pubmed", "coauthor-cs"), {"epochs": 120}),
     deviations=(
         (
             "Written from the formulas and from a description of the authors' code, whose "
