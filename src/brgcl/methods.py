@@ -15,10 +15,12 @@ from brgcl.baselines import (
     gala,
     gce,
     gcn,
+    gcn_wide,
     grace,
     graphmae,
     jocor,
     kmeans,
+    mlp,
     mvgrl,
     nrgnn,
     random_gcn,
@@ -26,6 +28,7 @@ from brgcl.baselines import (
     s2gc_features,
     sce,
     self_training,
+    smooth,
     unionnet,
 )
 from brgcl.contract import Fitted as Fitted
@@ -36,9 +39,10 @@ from brgcl.errors import check_name
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        brgcl.METHOD, brgcl.PAPER, gcn.METHOD, s2gc.METHOD, gce.METHOD, nrgnn.METHOD,
+        brgcl.METHOD, brgcl.PAPER, gcn.METHOD, gcn_wide.METHOD, mlp.METHOD, s2gc.METHOD,
+        gce.METHOD, nrgnn.METHOD,
         co_teaching.METHOD, self_training.METHOD, brgcl_joint.METHOD, sce.METHOD, forward.METHOD,
-        jocor.METHOD, clnode.METHOD, unionnet.METHOD, erase.METHOD, kmeans.METHOD,
+        jocor.METHOD, clnode.METHOD, unionnet.METHOD, erase.METHOD, kmeans.METHOD, smooth.METHOD,
         random_gcn.METHOD, s2gc_features.METHOD, gae.METHOD, arga.METHOD, arga.ARVGA, gala.METHOD,
         cca_ssg.METHOD, grace.METHOD, dgi.METHOD, mvgrl.METHOD, bgrl.METHOD, graphmae.METHOD,
     )

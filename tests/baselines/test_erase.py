@@ -7,17 +7,19 @@ import torch.nn.functional as F
 from torch_geometric.data import Data
 
 from brgcl.baselines.erase import (
+    GAT,
     ERASEConfig,
-    among,
     class_cosines,
     classify,
     denoise,
     fit,
     log_det,
     rate_loss,
+    spreading,
+    squash,
 )
+from brgcl.baselines.shared.inputs import seeded
 from brgcl.contract import ObservedLabels
-from brgcl.method.inputs import prepare
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
@@ -76,26 +78,62 @@ def test_a_gradient_step_lowers_the_loss():
     assert after < before
 
 
+@pytest.mark.parametrize("eps", [0.05, 0.4])
+def test_the_loss_of_squashed_rows_equals_a_sum_over_eigenvalues(eps):
+    z, label = squash(torch.randn(9, 6, generator=rng())), torch.arange(9) % 3
+    config = ERASEConfig(eps=eps)
+
+    def rate(part):
+        values = torch.linalg.eigvalsh(part.T.double() @ part.double())
+        return sum(math.log(1 + 6 / (len(part) * eps) * float(v)) for v in values)
+
+    wanted = -rate(z) + sum(3 / 18 * rate(z[label == c]) for c in range(3))
+    assert float(rate_loss(z, label, 3, config)) == pytest.approx(wanted, rel=1e-4)
+
+
 # Labels
 
 
+def dense_spreading(known=None, weight=1.0):
+    """A D^-1 entry by entry."""
+    A = torch.zeros(6, 6)
+    for i, j in EDGES.T.tolist():
+        if known is None or (known[i] and known[j]):
+            A[i, j] = weight
+    return A / A.sum(0).clamp_min(1e-9)
+
+
 def test_labels_are_denoised_along_edges_between_labelled_nodes_alone():
-    A = among(GRAPH, torch.tensor([True, True, False, False, True, True])).data.to_dense()
-    half = torch.full((2, 2), 0.5)
-    wanted = torch.block_diag(half, torch.eye(2), half)
-    assert torch.allclose(A, wanted)
+    known = torch.tensor([True, True, False, False, True, True])
+    A = spreading(GRAPH, known).data.to_dense()
+    assert torch.equal(A, dense_spreading(known))
+    assert A.sum(0).tolist() == [1, 1, 0, 0, 1, 1]
+    assert A.diagonal().tolist() == [0] * 6
+
+
+def test_denoising_equals_powers_of_a_dense_matrix():
     soft = F.one_hot(torch.tensor([0, 1, 0, 0, 1, 1]), 2).float()
-    found = denoise(soft, among(GRAPH, torch.ones(6, dtype=torch.bool)), 0.6, 3)
-    step = 0.4 * prepare(GRAPH).adjacency.transition.data.to_dense() + 0.6 * torch.eye(6)
+    found = denoise(soft, spreading(GRAPH), 0.6, 3)
+    step = 0.4 * dense_spreading() + 0.6 * torch.eye(6)
     assert torch.allclose(found, step @ step @ step @ soft, atol=1e-6)
-    assert torch.equal(denoise(soft, prepare(GRAPH).adjacency.transition, 0.6, 0), soft)
+    assert torch.allclose(found.sum(0), soft.sum(0))  # labels are handed on, none is lost
+    assert torch.equal(denoise(soft, spreading(GRAPH), 0.6, 0), soft)
 
 
 def test_edge_weights_count_in_the_propagation():
     weighted = GRAPH.clone()
-    weighted.edge_weight = torch.full((EDGES.shape[1],), 3.0)
-    A = among(weighted, torch.tensor([True, True, False, False, False, False])).data.to_dense()
-    assert torch.allclose(A[0, :2], torch.tensor([0.25, 0.75]))
+    row, col = EDGES
+    weighted.edge_weight = torch.where((row == 0) | (col == 0), 3.0, 1.0)
+    A = spreading(weighted).data.to_dense()
+    assert torch.allclose(A[:, 1], torch.tensor([0.75, 0, 0.25, 0, 0, 0]))
+
+
+def test_a_node_without_neighbours_keeps_its_label():
+    alone = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), num_nodes=3)
+    soft = torch.tensor([[1.0, 0], [0, 1], [0.2, 0.8]])
+    found = denoise(soft, spreading(alone), 0.6, 5)
+    assert bool(found.isfinite().all())
+    assert torch.allclose(found[2], soft[2] * 0.6**5)
 
 
 def test_cosines_with_class_means():
@@ -119,9 +157,84 @@ def test_logistic_regression_separates_and_survives_a_single_class():
 # Training
 
 
+def test_rows_are_squashed_by_their_absolute_sum():
+    found = squash(torch.tensor([[2.0, -1, 1], [0, 0, 0], [-1, -3, 0]]))
+    wanted = torch.tensor([[0.5, 0, 0.25], [0, 0, 0], [0, 0, 0]])
+    assert torch.equal(found, wanted)
+
+
+def dense_network(network, x):
+    """Both attention layers with loops over nodes."""
+
+    def attend(layer, h):
+        heads, units = layer.receive.shape
+        split = (h @ layer.weight).view(6, heads, units)
+        out = []
+        for i in range(6):
+            near = [i, *EDGES[1][EDGES[0] == i].tolist()]
+            logits = (split[i] * layer.receive).sum(1) + (split[near] * layer.send).sum(2)
+            share = F.leaky_relu(logits, 0.2).softmax(0)  # (near, heads)
+            out.append((share[:, :, None] * split[near]).sum(0).flatten() + layer.bias)
+        return torch.stack(out)
+
+    def rows_by_sum(h):
+        total = h.abs().sum(1, keepdim=True)
+        return (h / torch.where(total > 0, total, 1)).clamp_min(0)
+
+    h = attend(network.first, x)
+    h = rows_by_sum(torch.where(h > 0, h, 0.01 * h))
+    return rows_by_sum(attend(network.second, h))
+
+
+def slow_training(config, seed=0):
+    """The losses and last representations of a training without dropout, written out."""
+    generator = rng(seed)
+    with seeded(generator):
+        network = GAT(3, config)
+    x = X / X.sum(1, keepdim=True)
+    optimizer = torch.optim.Adam(
+        network.parameters(), lr=config.lr, weight_decay=config.weight_decay, amsgrad=True
+    )
+    nodes, losses = [0, 1, 4, 5], []
+    step = (1 - config.alpha) * dense_spreading() + config.alpha * torch.eye(6)
+    inner = (1 - config.alpha) * dense_spreading(LABELS.train >= 0) + config.alpha * torch.eye(6)
+    start = torch.zeros(6, 2)
+    start[nodes, LABELS.train[nodes]] = 1
+    start = torch.linalg.matrix_power(inner, config.steps) @ start
+    for _ in range(config.epochs):
+        z = dense_network(network, x)
+        unit = F.normalize(z.detach(), dim=1)
+        means = [unit[[i for i in nodes if start[i].argmax() == c]].mean(0) for c in range(2)]
+        cosine = F.cosine_similarity(unit[:, None], torch.stack(means)[None], dim=2).abs()
+        soft = (config.beta * start + (1 - config.beta) * cosine).softmax(1)
+        label = (torch.linalg.matrix_power(step, config.steps) @ soft).argmax(1)
+        scale = config.dim / config.eps
+        loss = -torch.logdet(torch.eye(config.dim) + scale / 6 * z.T @ z)
+        for c in range(2):
+            part = z[label == c]
+            if len(part):
+                gram = torch.eye(config.dim) + scale / len(part) * part.T @ part
+                loss = loss + len(part) / 12 * torch.logdet(gram)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, F.normalize(dense_network(network, x).detach(), dim=1)
+
+
+def test_training_equals_a_slow_reference():
+    config = ERASEConfig(**{**SMALL, "dropout": 0.0, "epochs": 6})
+    said = []
+    fitted = fit(GRAPH, LABELS, config, rng(), lambda *state: said.append(state))
+    losses, z = slow_training(config)
+    assert [float(words.split()[1]) for *_, words in said] == pytest.approx(losses, abs=2e-3)
+    assert torch.allclose(fitted.representations, z, atol=1e-3)
+
+
 def test_rows_have_unit_length_and_the_triangles_are_told_apart():
     fitted = fit(GRAPH, LABELS, ERASEConfig(**SMALL), rng())
     assert torch.allclose(fitted.representations.norm(dim=1), torch.ones(6), atol=1e-5)
+    assert bool((fitted.representations >= 0).all())
     assert fitted.probabilities.argmax(1)[[0, 1, 4, 5]].tolist() == [0, 0, 1, 1]
 
 

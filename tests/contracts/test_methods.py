@@ -29,6 +29,8 @@ FAST = {
     "brgcl": {"epochs": 12, "hidden": 32, "dim": 16, "warmup_epochs": 6, "lr": 0.01},
     "brgcl-paper": {"epochs": 12, "hidden": 32, "dim": 16, "lr": 0.01},
     "gcn": {"epochs": 40},
+    "gcn-wide": {"epochs": 40, "hidden": 32},
+    "mlp": {"epochs": 40},
     "s2gc": {"epochs": 40},
     "gce": {"epochs": 40},
     "nrgnn": {"epochs": 40, "lr": 0.01, "n_p": 10},
@@ -40,8 +42,9 @@ FAST = {
     "jocor": {"epochs": 40, "ramp_epochs": 20},
     "clnode": {"epochs": 40, "full_after": 20},
     "unionnet": {"epochs": 40, "warmup_epochs": 20},
-    "erase": {"epochs": 20, "hidden": 16, "heads": 2, "dim": 16, "lr": 0.01, "every": 5},
+    "erase": {"epochs": 20, "hidden": 16, "heads": 2, "dim": 16, "lr": 0.003, "every": 5},
     "kmeans": {},
+    "smooth": {"dim": 8},
     "random-gcn": {"hidden": 32, "dim": 16},
     "s2gc-features": {"num_clusters": 2, "dim": 4, "max_power": 8, "repeats": 1},
     "gae": {"epochs": 40, "lr": 0.05},
@@ -61,12 +64,15 @@ NO_DROPOUT = {"dropout": 0.0, "epochs": 10}
 EQUIVARIANT = {
     "brgcl": {"drop1": 0.0, "drop2": 0.0, "epochs": 5, "warmup_epochs": 2},
     "brgcl-paper": {"drop1": 0.0, "drop2": 0.0, "epochs": 5},
-    **dict.fromkeys(("gcn", "gce", "sce", "self-training", "clnode"), NO_DROPOUT),
+    **dict.fromkeys(
+        ("gcn", "gcn-wide", "mlp", "gce", "sce", "self-training", "clnode"), NO_DROPOUT
+    ),
     **dict.fromkeys(("co-teaching", "jocor"), NO_DROPOUT),
     "forward": {**NO_DROPOUT, "pretrain_epochs": 10},
     "s2gc": {},
     "brgcl-joint": {"drop1": 0.0, "drop2": 0.0, "epochs": 5, "warmup_epochs": 2},
     "kmeans": {},
+    "smooth": {},
     "random-gcn": {},
     "gae": {"epochs": 10},
     "gala": {"held_out": 0.0, "epochs": 10},
@@ -75,7 +81,7 @@ EQUIVARIANT = {
     "bgrl": {"drop1": 0.0, "drop2": 0.0, "epochs": 5},
 }
 
-BLIND = {"kmeans"}  # sees no edges: the floor that the others are measured against
+BLIND = {"kmeans", "mlp"}  # see no edges
 SUPERVISED = [name for name, method in METHODS.items() if method.uses_labels]
 UNSUPERVISED = [name for name, method in METHODS.items() if not method.uses_labels]
 NOISE = Noise(labels=NoiseSpec("symmetric", 0.2))

@@ -177,5 +177,6 @@ ARVGA = replace(
     METHOD,
     name="arvga",
     sources={**METHOD.sources, "noise": "The authors' code; not read here"},
-    presets={"default": {"variational": True}, **METHOD.presets},
+    # the authors' rate hardly begins to train on pubmed; this one has the lowest training loss
+    presets={"default": {"variational": True}, "pubmed": {"lr": 0.08}},
 )

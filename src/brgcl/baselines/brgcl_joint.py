@@ -85,7 +85,6 @@ def fit(
     optimizer = torch.optim.Adam(groups, weight_decay=config.weight_decay)
     proto_weight = resolve_proto_weight(config, N)
     centers = None
-    warmup = min(config.warmup_epochs, config.epochs - 1) if proto_weight > 0 else 0
     best = BestEpoch(labels.validation)
     for t in range(1, config.epochs + 1):
         optimizer.zero_grad(set_to_none=True)
@@ -105,7 +104,7 @@ def fit(
             rest = classes + proto_weight * proto
         add_gradient(rest)
         optimizer.step()
-        if t > warmup and best.wants(last=t == config.epochs):
+        if best.wants(last=t == config.epochs):
             with torch.no_grad():
                 h = F.normalize(encoder(x, adjacency.normalized), dim=1)
                 best.offer(h, head(h))
@@ -147,10 +146,14 @@ METHOD = Method(
             "The epoch with the best validation accuracy is kept, or the last one where "
             "there are no validation labels."
         ),
-        ("Epochs of the warm-up cannot be chosen, because prototypes have no part in them."),
         (
-            "Under noise validation labels would choose such an early one, with "
-            "accuracies some points higher."
+            "That may be an epoch of the warm-up, in which prototypes have no part: validation "
+            "labels choose among all epochs, as for every other classifier."
+        ),
+        (
+            "A perceptron is its only classifier; BRGCL may take the best of four, so compare it "
+            "with BRGCL and the same perceptron."
         ),
     ),
+    version=2,
 )
