@@ -167,6 +167,7 @@ PAPER_LITERAL: dict[str, Any] = {
     "warmup_epochs": 0,
     "num_negatives": None,
     "normalize_prototypes": False,
+    "center": False,
 }
 
 # xi and gamma0 as printed in the paper's table of selected hyper-parameters.
@@ -198,6 +199,8 @@ class BRGCLConfig(Settings):
     """Graph convolutions in the encoder."""
     activation: Activation = "relu"
     """Non-linearity between layers."""
+    center: bool = True
+    """Subtract the mean representation of the training graph after training."""
 
     epochs: Count = 100
     """Training epochs, t_max."""

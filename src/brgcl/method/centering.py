@@ -1,0 +1,49 @@
+"""What is done to representations after the encoder: centring, and how many directions they use.
+
+All rows of a trained encoder share a large component, which says nothing about any node. Without
+it, cosines and distances between rows tell nodes apart better.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+ROUNDING = 1e-5  # a row this close to the mean is the mean, up to rounding
+
+
+def center_rows(h: Tensor, mean: Tensor) -> Tensor:
+    """Subtract a mean row and give rows unit length again; a row at the mean becomes 0.
+
+    Args:
+        h: Rows of unit length, `(N, D)`.
+        mean: Mean row of the training graph, `(D,)`.
+
+    Example:
+        >>> center_rows(torch.tensor([[0.6, 0.8], [0.6, -0.8]]), torch.tensor([0.6, 0.0]))
+        tensor([[ 0.,  1.],
+                [ 0., -1.]])
+    """
+    return F.normalize(h - mean, dim=1, eps=ROUNDING)
+
+
+def effective_rank(h: Tensor, max_rows: int = 2000) -> float:
+    """Number of directions that rows use: exp(entropy of the shares of variance).
+
+    The shares are the eigenvalues of the D x D covariance, divided by their sum (Roy & Vetterli
+    2007, on squared singular values). It lies between 1 and D; equal rows have 0.
+
+    Args:
+        h: Representations, `(N, D)`.
+        max_rows: Rows looked at, evenly spaced, so that the cost does not grow with N.
+
+    Example:
+        >>> effective_rank(torch.cat([torch.eye(3), -torch.eye(3)]))
+        3.0
+    """
+    h = h.detach()[:: -(-len(h) // max_rows)]
+    h = h - h.mean(0)
+    variance = torch.linalg.eigvalsh(h.T @ h).double().clamp_min(0)
+    if not float(variance.sum()) > ROUNDING**2 * len(h):
+        return 0.0
+    share = variance / variance.sum()
+    return float(torch.special.entr(share).sum().exp())
