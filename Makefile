@@ -13,9 +13,9 @@ help:
 	@echo "make test-all  the slow tests too"
 	@echo "make setup     environment with all extras that the commands need"
 	@echo "make bench     time an epoch against its bare kernels"
-	@echo "make results   write docs/results.md from results/records.jsonl"
+	@echo "make results   write docs/results.md and its pictures from results/records.jsonl"
 	@echo "make docs      check the documentation"
-	@echo "make clean     remove the environment and everything generated"
+	@echo "make clean     remove the environment, caches and builds; no results"
 
 .venv/pip.done:
 	$(PYTHON) -m venv .venv
@@ -52,14 +52,14 @@ test-all: lint
 	$(BIN)/pytest
 
 bench: .venv/demo.done
-	$(BIN)/brgcl bench speed
+	$(BIN)/python benchmarks/speed.py
 
 results: .venv/demo.done
-	$(BIN)/brgcl bench page --readme README.md --methods docs/methods.md --pictures
+	$(BIN)/python benchmarks/write_pages.py
 
 docs: .venv/test.done
 	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis brgcl-demo run build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

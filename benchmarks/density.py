@@ -5,10 +5,10 @@ python benchmarks/density.py
 
 import torch
 
-from brgcl.benchmark.kernels import median_seconds
 from brgcl.machine import keep_freed_memory
 from brgcl.method.attributes import SPARSE_BELOW
 from brgcl.method.sparse import Matrix
+from kernels import median_seconds
 
 N, F, HIDDEN = 5000, 1000, 512
 

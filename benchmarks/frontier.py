@@ -18,8 +18,9 @@ from statistics import mean
 import torch
 
 from brgcl import BRGCL, NodeClassifier, load_dataset
-from brgcl.evaluate.protocol import Noise, draw_trial
+from brgcl.evaluate.protocol import draw_noisy_graph
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 
 NOISE = (None, NoiseSpec("symmetric", 0.2), NoiseSpec("symmetric", 0.4), NoiseSpec("pair", 0.4))
 WIDTHS = {"hidden": 512, "dim": 256}
@@ -55,7 +56,7 @@ def run(dataset: str, seeds: int, out: Path) -> None:
         seconds = time.process_time() - start
         scores = {}
         for noise in NOISE:
-            trial = draw_trial(data, noise=Noise(labels=noise), protocol="no-val", seed=seed)
+            trial = draw_noisy_graph(data, noise=Noise(labels=noise), protocol="no-val", seed=seed)
             classifier = NodeClassifier(seed=seed)
             classifier.fit(model.representations_, trial.labels.train, graph=trial.graph)
             predicted = classifier.predict(model.representations_)

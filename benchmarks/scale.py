@@ -23,9 +23,10 @@ import torch
 
 from brgcl.data import load_dataset, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Noise, draw_trial
-from brgcl.evaluate.score import fit_method
+from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluate.score import fit_one
 from brgcl.methods import METHODS
+from brgcl.noise.graph import Noise
 
 GRAPHS = ("pubmed", "coauthor-cs", "160k")
 SHORT = ("epochs", "pretrain_epochs", "iterations")
@@ -52,11 +53,11 @@ def train(method: str, graph: str) -> dict:
         )
     else:
         data = load_dataset(graph)
-    trial = draw_trial(data, noise=Noise())
+    trial = draw_noisy_graph(data, noise=Noise())
     del data
     start = time.process_time()
     try:
-        fitted = fit_method(trial, method, short_config(method, graph), 0)
+        fitted = fit_one(trial, method, short_config(method, graph), 0)
     except InputError as error:
         return {"refused": str(error)}
     assert torch.isfinite(fitted.representations).all()

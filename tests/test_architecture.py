@@ -12,19 +12,21 @@ GRAPH = import_graph()
 MODULES = modules()
 DOCS = Path(__file__).parent.parent / "docs"
 
-GROUND = ("errors", "config", "atomic_files", "machine", "progress")
+GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress")
 PIECES = (*GROUND, "method", "data", "noise", "tasks", "contract")
 METHODS = (*PIECES, "model", "checkpoint", "baselines", "methods")
 # Module or package -> what it may import besides itself; the longest name that fits decides.
 ARROWS = {
     "errors": (),
+    "lazy": (),
     "machine": ("errors",),
     "progress": ("errors",),
     "config": ("errors",),
     "atomic_files": ("errors",),
+    "pictures": ("errors", "atomic_files"),
     "method": ("config", "errors"),
     "contract": ("config", "errors", "method.dpmeans"),
-    "noise": ("config", "errors", "method"),
+    "noise": ("config", "errors", "lazy", "method"),
     "data": (*GROUND, "method"),
     "tasks": (*GROUND, "method", "data"),
     "checkpoint": (*GROUND, "method"),
@@ -40,11 +42,11 @@ ARROWS = {
     "benchmark.experiment": (*METHODS, "evaluate", "benchmark.run_spec"),
     "benchmark.records": (*METHODS, "evaluate", "benchmark.run_spec"),
     "benchmark.show": (
-        *PIECES, "methods", "evaluate.paired", "evaluate.protocol",
+        *PIECES, "pictures", "methods", "evaluate.paired", "evaluate.protocol",
         "benchmark.run_spec", "benchmark.experiment", "benchmark.records", "benchmark.schedule",
     ),
-    "tune": (*METHODS, "evaluate"),
-    "cli": (*METHODS, "evaluate", "benchmark", "tune", "report", "__init__"),
+    "tune": (*METHODS, "evaluate", "pictures"),
+    "cli": (*METHODS, "evaluate", "benchmark", "tune", "report", "pictures", "__init__"),
     "__main__": ("cli",),
     "__init__": METHODS,
 }  # fmt: skip

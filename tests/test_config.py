@@ -1,6 +1,4 @@
-import ast
 import dataclasses
-import itertools
 import subprocess
 import sys
 from pathlib import Path
@@ -205,23 +203,11 @@ def test_unknown_presets_and_data_sets_suggest_the_nearest():
 
 
 def field_sentences():
-    tree = ast.parse(Path(brgcl.config.__file__).read_text(encoding="utf-8"))
-    body = next(
-        node.body
-        for node in tree.body
-        if isinstance(node, ast.ClassDef) and node.name == "BRGCLConfig"
-    )
-    for statement, following in itertools.pairwise(body):
-        if isinstance(statement, ast.AnnAssign):
-            text = (
-                following.value.value
-                if isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-                else ""
-            )
-            yield statement.target.id, text
+    for field in dataclasses.fields(BRGCLConfig):
+        yield field.name, field.metadata.get("meaning", "")
 
 
-def test_each_field_has_a_sentence_under_it():
+def test_each_field_says_what_it_means():
     sentences = dict(field_sentences())
     assert list(sentences) == FIELDS
     for name, text in sentences.items():

@@ -15,13 +15,15 @@ import typer
 
 import brgcl
 from brgcl import BRGCLConfig, NodeClassifier
-from brgcl.cli.main import app
-from brgcl.cli.options import parse_noises, resolve_config
+from brgcl.cli.app import app
+from brgcl.cli.options import NoiseOptions
+from brgcl.cli.settings import resolve_config
 from brgcl.config import PAPER_TABLE
-from brgcl.evaluate.protocol import PROTOCOLS, Noise, draw_trial
+from brgcl.evaluate.protocol import PROTOCOLS, draw_noisy_graph
 from brgcl.method.train import num_negatives
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
+from brgcl.noise.graph import Noise
 from method_facts import put_facts
 
 ROOT = Path(__file__).parent.parent
@@ -164,7 +166,7 @@ def test_benchmark_lists_protocols_and_kinds_of_noise():
 
 def trial(data, protocol="clean-val", level=0.3, kind="symmetric", **noise):
     noise = Noise(labels=NoiseSpec(kind, level), **noise)
-    return draw_trial(data, noise=noise, protocol=protocol, seed=3)
+    return draw_noisy_graph(data, noise=noise, protocol=protocol, seed=3)
 
 
 @pytest.mark.parametrize("kind", LABEL_NOISE)
@@ -256,10 +258,11 @@ def test_commands_parse(page, line):
     given = command.make_context(command.name, words).params
     if "method" in given:
         resolve_config(
-            given["method"], given["preset"], given["config"], given["settings"], given["graph"]
+            given["method"], given["preset"], given["file"], given["settings"], given["graph"]
         )
     if "attribute_noise" in given:
-        parse_noises(given.get("label_noise"), given["attribute_noise"], given["edge_noise"])
+        names = ("attribute_noise", "edge_noise", "label_noise")
+        NoiseOptions(**{name: given.get(name) for name in names})
     assert given.get("protocol", PROTOCOLS[0]) in PROTOCOLS
 
 

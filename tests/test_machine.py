@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 import torch
@@ -57,6 +58,7 @@ def test_waiting_threads_sleep_unless_the_user_says_otherwise(given, expected):
         environment["OMP_WAIT_POLICY"] = given
     program = """
 import sys
+from importlib.metadata import version
 sys.modules["torch"] = None  # importing it would raise: the policy must be set before
 try:
     import brgcl
@@ -95,3 +97,13 @@ def test_widths_beyond_the_memory_are_refused_before_training(method, settings, 
 
 def test_usual_widths_fit():
     machine.check_width(2708, 1433, 512, 256)
+
+
+def test_source_outside_git_is_named_by_its_version(monkeypatch):
+    def no_git(*arguments):
+        raise FileNotFoundError("git")
+
+    monkeypatch.setattr(machine, "_git", no_git)
+    machine.source_commit.cache_clear()
+    assert machine.source_commit() == version("brgcl")
+    machine.source_commit.cache_clear()

@@ -9,7 +9,7 @@ import pytest
 import torch
 import typer
 
-from brgcl.cli.main import app
+from brgcl.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
-from brgcl.benchmark.method_page import put_measured
-from brgcl.benchmark.page import put_summary, results_page
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.benchmark.records import read_records
-from brgcl.benchmark.show.settings_table import read_searches
-from brgcl.evaluate.protocol import SPLITS
+from brgcl.evaluate.names import SCORED_ON
+from brgcl.tune.figure import read_searches
+from methods_page import put_measured
+from results_page import put_summary, results_page
+from write_pages import known_pictures
 
 ROOT = Path(__file__).parent.parent
 RECORDS = read_records(ROOT / "results" / "records.jsonl")
@@ -16,12 +17,8 @@ SEARCHES = read_searches(ROOT / "results" / "tuning")
 
 def test_the_page_is_made_from_the_records():
     page = ROOT / "docs" / "results.md"
-    pictures = {
-        file.stem: f"img/results/{file.name}"
-        for file in sorted((page.parent / "img" / "results").glob("*.svg"))
-    }
     conclusions = (ROOT / "results" / "conclusions.md").read_text(encoding="utf-8")
-    wanted = results_page(RECORDS, SEARCHES, conclusions, pictures)
+    wanted = results_page(RECORDS, SEARCHES, conclusions, known_pictures(page.parent))
     assert page.read_text(encoding="utf-8") == wanted, "make results writes it anew"
 
 
@@ -42,9 +39,9 @@ def test_no_record_is_there_twice():
 
 def test_every_record_belongs_to_a_table():
     wanted = {
-        cell.experiment.key
-        for name in suite_names()
-        for split in SPLITS
-        for cell in cells(load_suite(name), Part(split=split))
+        cell.spec.key
+        for name in experiment_names()
+        for split in SCORED_ON
+        for cell in runs(load_experiment(name), Selection(scored_on=split))
     }
-    assert [str(RECORDS[key].experiment) for key in RECORDS if key not in wanted] == []
+    assert [str(RECORDS[key].spec) for key in RECORDS if key not in wanted] == []

@@ -7,21 +7,41 @@
 See the README for a tour, `docs/` for the method, `brgcl --help` for the command line.
 """
 
-from brgcl import machine as machine  # isort: skip  (first: it speaks before torch is loaded)
-from brgcl.config import BRGCLConfig as BRGCLConfig
-from brgcl.data import check_graph as check_graph
-from brgcl.data import from_networkx as from_networkx
-from brgcl.data import from_scipy as from_scipy
-from brgcl.data import load_dataset as load_dataset
-from brgcl.data import make_graph as make_graph
-from brgcl.data import read_graph as read_graph
+from typing import TYPE_CHECKING
+
+from brgcl import machine as machine  # first: it sets variables before torch is loaded
 from brgcl.errors import BrgclError as BrgclError
 from brgcl.errors import DataNotFound as DataNotFound
 from brgcl.errors import InputError as InputError
 from brgcl.errors import NotFitted as NotFitted
-from brgcl.model import BRGCL as BRGCL
-from brgcl.tasks.classify import NodeClassifier as NodeClassifier
-from brgcl.tasks.cluster import cluster as cluster
-from brgcl.tasks.label_errors import find_label_errors as find_label_errors
+from brgcl.lazy import lazy_names
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from brgcl.config import BRGCLConfig as BRGCLConfig
+    from brgcl.data.datasets import load_dataset as load_dataset
+    from brgcl.data.files import read_graph as read_graph
+    from brgcl.data.graphs import check_graph as check_graph
+    from brgcl.data.graphs import from_networkx as from_networkx
+    from brgcl.data.graphs import from_scipy as from_scipy
+    from brgcl.data.synthetic import make_graph as make_graph
+    from brgcl.model import BRGCL as BRGCL
+    from brgcl.tasks.classify import NodeClassifier as NodeClassifier
+    from brgcl.tasks.cluster import cluster as cluster
+    from brgcl.tasks.label_errors import find_label_errors as find_label_errors
+else:  # importing brgcl loads none of torch, scikit-learn and pandas
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "config": ["BRGCLConfig"],
+            "data.datasets": ["load_dataset"],
+            "data.files": ["read_graph"],
+            "data.graphs": ["check_graph", "from_networkx", "from_scipy"],
+            "data.synthetic": ["make_graph"],
+            "model": ["BRGCL"],
+            "tasks.classify": ["NodeClassifier"],
+            "tasks.cluster": ["cluster"],
+            "tasks.label_errors": ["find_label_errors"],
+        },
+    )

@@ -7,11 +7,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from annotated_types import Ge, GroupedMetadata, Gt, Interval, Le, Lt
 
 from brgcl.errors import InputError, unknown_name
+
+T = TypeVar("T")
 
 Count = Annotated[int, Ge(1)]
 Whole = Annotated[int, Ge(0)]
@@ -53,6 +65,17 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return all settings as plain values."""
         return dataclasses.asdict(self)
+
+
+def setting(default: T, meaning: str) -> T:
+    """Declare a field of a `Settings` class by its default and its meaning.
+
+    Example:
+        >>> dataclasses.fields(BRGCLConfig)[0].metadata["meaning"]
+        'Seed of everything random: weights, views, negatives.'
+    """
+    declared: Any = dataclasses.field(default=default, metadata={"meaning": meaning})
+    return cast(T, declared)
 
 
 def check_value(name: str, hint: Any, value: Any) -> Any:
@@ -184,88 +207,80 @@ PAPER_TABLE = {
 class BRGCLConfig(Settings):
     """Settings of BRGCL; the string under each field says what it means."""
 
-    seed: Seed = 0
-    """Seed of everything random: weights, views, negatives."""
-    device: str = "cpu"
-    """Torch device on which to train, e.g. cpu or cuda."""
-    attributes: Literal["auto"] | Scaling = "auto"
-    """Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns."""
+    seed: Seed = setting(0, "Seed of everything random: weights, views, negatives.")
+    device: str = setting("cpu", "Torch device on which to train, e.g. cpu or cuda.")
+    attributes: Literal["auto"] | Scaling = setting(
+        "auto",
+        "Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns.",
+    )
 
-    hidden: Count = 512
-    """Units of every encoder layer but the last."""
-    dim: Count = 256
-    """Dimension of the representations."""
-    num_layers: Count = 2
-    """Graph convolutions in the encoder."""
-    activation: Activation = "relu"
-    """Non-linearity between layers."""
-    center: bool = True
-    """Subtract the mean representation of the training graph after training."""
+    hidden: Count = setting(512, "Units of every encoder layer but the last.")
+    dim: Count = setting(256, "Dimension of the representations.")
+    num_layers: Count = setting(2, "Graph convolutions in the encoder.")
+    activation: Activation = setting("relu", "Non-linearity between layers.")
+    center: bool = setting(
+        True, "Subtract the mean representation of the training graph after training."
+    )
 
-    epochs: Count = 100
-    """Training epochs, t_max."""
-    warmup_epochs: Whole = 50
-    """Epochs with the node loss alone, before prototypes join."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam."""
-    weight_decay: Weight = 0.0
-    """L2 penalty in Adam."""
-    patience: Count | None = None
-    """Stop when the loss has not fallen for so many epochs after the warm-up; none = never."""
+    epochs: Count = setting(100, "Training epochs, t_max.")
+    warmup_epochs: Whole = setting(50, "Epochs with the node loss alone, before prototypes join.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam.")
+    weight_decay: Weight = setting(0.0, "L2 penalty in Adam.")
+    patience: Count | None = setting(
+        None,
+        "Stop when the loss has not fallen for so many epochs after the warm-up; none = never.",
+    )
 
-    view1: ViewKind = "edges"
-    """What view 1 drops: edges, nodes, all but a subgraph, or nothing but by diffusion."""
-    view2: ViewKind = "edges"
-    """What view 2 drops."""
-    drop1: Share = 0.2
-    """Share dropped in view 1 (teleport probability for diffusion)."""
-    drop2: Share = 0.4
-    """Share dropped in view 2."""
-    mask1: Share = 0.3
-    """Share of attribute columns masked in view 1."""
-    mask2: Share = 0.4
-    """Share of attribute columns masked in view 2."""
+    view1: ViewKind = setting(
+        "edges", "What view 1 drops: edges, nodes, all but a subgraph, or nothing but by diffusion."
+    )
+    view2: ViewKind = setting("edges", "What view 2 drops.")
+    drop1: Share = setting(0.2, "Share dropped in view 1 (teleport probability for diffusion).")
+    drop2: Share = setting(0.4, "Share dropped in view 2.")
+    mask1: Share = setting(0.3, "Share of attribute columns masked in view 1.")
+    mask2: Share = setting(0.4, "Share of attribute columns masked in view 2.")
 
-    node_objective: Literal["exp", "abs", "decorrelation"] = "exp"
-    """Node contrast: exp = InfoNCE on cosines, abs = as printed in the paper, or decorrelation."""
-    node_weight: Weight = 1.0
-    """Weight of the node contrast in the loss."""
-    tau: Positive = 0.4
-    """Temperature of the node contrast (exp only)."""
-    positive_twice: bool = False
-    """Count the positive pair twice in the denominator, as printed in the paper."""
-    decorrelation_weight: Weight = 1e-3
-    """Weight of the decorrelation of dimensions (decorrelation only)."""
-    num_negatives: Annotated[int, Ge(2)] | Literal["auto"] | None = "auto"
-    """Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256."""
-    tile_mb: Count = 256
-    """Memory that similarities may take, in megabytes."""
+    node_objective: Literal["exp", "abs", "decorrelation"] = setting(
+        "exp",
+        "Node contrast: exp = InfoNCE on cosines, abs = as printed in the paper, or decorrelation.",
+    )
+    node_weight: Weight = setting(1.0, "Weight of the node contrast in the loss.")
+    tau: Positive = setting(0.4, "Temperature of the node contrast (exp only).")
+    positive_twice: bool = setting(
+        False, "Count the positive pair twice in the denominator, as printed in the paper."
+    )
+    decorrelation_weight: Weight = setting(
+        1e-3, "Weight of the decorrelation of dimensions (decorrelation only)."
+    )
+    num_negatives: Annotated[int, Ge(2)] | Literal["auto"] | None = setting(
+        "auto",
+        "Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256.",
+    )
+    tile_mb: Count = setting(256, "Memory that similarities may take, in megabytes.")
 
-    proto_weight: Weight | Literal["1/N"] = 0.3
-    """Weight of the contrast to prototypes; 1/N = as the paper's sum and mean weigh them."""
-    proto_tau: Positive = 0.4
-    """Temperature of the contrast to prototypes."""
-    prototypes: Literal["confident", "all"] = "confident"
-    """Nodes that make up a prototype: the confident ones, or all of the cluster."""
-    normalize_prototypes: bool = True
-    """Give prototypes unit length before the contrast."""
-    clustering: Literal["dp-means", "kmeans"] = "dp-means"
-    """How pseudo labels are found."""
-    xi: Positive = 0.5
-    """Price of a cluster in DP-means, a squared distance between unit vectors."""
-    num_prototypes: Count | None = None
-    """Number of clusters for kmeans; none = as many as DP-means finds first."""
-    max_prototypes: Count = 64
-    """Cap on the number of prototypes."""
-    cluster_rounds: Count = 5
-    """Rounds of clustering per epoch, each started from the last epoch's centres."""
+    proto_weight: Weight | Literal["1/N"] = setting(
+        0.3, "Weight of the contrast to prototypes; 1/N = as the paper's sum and mean weigh them."
+    )
+    proto_tau: Positive = setting(0.4, "Temperature of the contrast to prototypes.")
+    prototypes: Literal["confident", "all"] = setting(
+        "confident", "Nodes that make up a prototype: the confident ones, or all of the cluster."
+    )
+    normalize_prototypes: bool = setting(True, "Give prototypes unit length before the contrast.")
+    clustering: Literal["dp-means", "kmeans"] = setting("dp-means", "How pseudo labels are found.")
+    xi: Positive = setting(
+        0.5, "Price of a cluster in DP-means, a squared distance between unit vectors."
+    )
+    num_prototypes: Count | None = setting(
+        None, "Number of clusters for kmeans; none = as many as DP-means finds first."
+    )
+    max_prototypes: Count = setting(64, "Cap on the number of prototypes.")
+    cluster_rounds: Count = setting(
+        5, "Rounds of clustering per epoch, each started from the last epoch's centres."
+    )
 
-    alpha: Fraction = 0.1
-    """Teleport probability of the propagation of pseudo labels."""
-    propagation_steps: Count = 10
-    """Steps T of the propagation (T - 1 updates)."""
-    gamma0: Share = 0.3
-    """Fall of the confidence threshold over training."""
+    alpha: Fraction = setting(0.1, "Teleport probability of the propagation of pseudo labels.")
+    propagation_steps: Count = setting(10, "Steps T of the propagation (T - 1 updates).")
+    gamma0: Share = setting(0.3, "Fall of the confidence threshold over training.")
 
     def __post_init__(self) -> None:
         """Check every field, and what they need of each other."""

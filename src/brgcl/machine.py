@@ -11,10 +11,15 @@ Products with a graph's adjacency read rows all over a large matrix, and most of
 the table of small pages.
 """
 
-import ctypes
 import itertools
 import os
+import platform
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
 
 from brgcl.errors import InputError
 
@@ -22,6 +27,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # parameters of mallopt(3)
+LIBRARIES = ("brgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
 
 
 def keep_freed_memory() -> bool:
@@ -35,6 +41,8 @@ def keep_freed_memory() -> bool:
     """
     if not sys.platform.startswith("linux"):
         return False
+    import ctypes
+
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (OSError, AttributeError):
@@ -68,3 +76,71 @@ def memory() -> int | None:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return None
+
+
+@cache
+def library_versions() -> dict[str, str]:
+    """Return the versions of what computes a number."""
+    from importlib.metadata import version
+
+    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
+
+
+@cache
+def processor() -> str:
+    """Return the name of the processor, or its architecture if the system does not tell more."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+@cache
+def source_commit() -> str:
+    """Return the commit of this source, "-dirty" if it was changed; its version if not in git."""
+    from importlib.metadata import version
+
+    here = Path(__file__).parent
+    try:
+        _git("ls-files", "--error-unmatch", __file__)  # not some other repository around it
+        commit = _git("rev-parse", "HEAD").strip()
+        return f"{commit}-dirty" if _git("status", "--porcelain", str(here)) else commit
+    except (OSError, subprocess.SubprocessError):
+        return version("brgcl")
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=10).stdout
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute with one thread, and with as many as before afterwards."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(1):
+            yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def forget_peak_memory() -> None:
+    """Let the system count the peak memory of this process anew, where it can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_memory() -> float | None:
+    """Return the peak memory of this process in MB since the last reset; None if not known."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)

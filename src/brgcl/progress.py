@@ -1,50 +1,54 @@
-"""A progress bar for training, on stderr, where someone can see it."""
+"""A progress bar on stderr, where someone can see it."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Literal
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.console import Console
 
-from brgcl.method.train import Epoch
+
+@functools.cache
+def stderr() -> "Console":
+    """Return the one console on stderr: a message that shares it appears above the bar."""
+    from rich.console import Console
+
+    return Console(stderr=True, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 @contextlib.contextmanager
-def progress_bar(title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show how far a training is; nothing is printed where stderr is a file.
+def progress_bar(
+    title: str, *, unit: Literal["steps", "bytes"] = "steps"
+) -> Iterator[Callable[[int, int | None, str], None]]:
+    """Show how far something is; nothing is printed where stderr is a file.
+
+    Once all is done, the bar shows that the rest of the work goes on.
 
     Args:
         title: Text before the bar.
+        unit: What is counted.
 
     Yields:
-        A function to call with the epochs done, the epochs in all, and a few words.
+        A function to call with what is done, what there is in all, and a few words.
     """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[state]}"),
-        TimeRemainingColumn(),
+    from rich import progress as rich
+
+    counts = (
+        (rich.MofNCompleteColumn(), rich.TextColumn("{task.fields[state]}", markup=False))
+        if unit == "steps"
+        else (rich.DownloadColumn(), rich.TransferSpeedColumn())
     )
-    console = Console(stderr=True)
-    hidden = not console.is_terminal and not console.is_jupyter
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    name = rich.TextColumn("{task.description}", markup=False)
+    columns = (name, rich.BarColumn(), *counts, rich.TimeRemainingColumn())
+    console = stderr()
+    hidden = console.quiet or not (console.is_terminal or console.is_jupyter)
+    with rich.Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         task = bar.add_task(title, total=None, state="")
 
-        def report(done: int, total: int, state: str) -> None:
+        def report(done: int, total: int | None, state: str) -> None:
             bar.update(task, completed=done, total=total, state=state)
+            if unit == "steps" and done == total:
+                bar.update(task, total=None, state=f"{state}  finishing")
 
         yield report
-
-
-def describe(epoch: Epoch) -> str:
-    """Say in a few words what an epoch did.
-
-    Example:
-        >>> describe(Epoch(1, 7.5, 7.5, None, None, None, 0.99, 0.1))
-        'loss 7.500'
-    """
-    text = f"loss {epoch.loss:.3f}"
-    if epoch.num_prototypes is not None and epoch.confident_share is not None:
-        text += f"  K {epoch.num_prototypes}  confident {epoch.confident_share:.0%}"
-    return text

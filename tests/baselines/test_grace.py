@@ -6,9 +6,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from brgcl.baselines.grace import GRACEConfig, contrast, fit, num_negatives
-from brgcl.benchmark.reference import grace_loss
 from brgcl.data import make_graph
 from brgcl.errors import InputError
+from reference import grace_loss
 
 
 def codes(num_nodes=23, dim=5, seed=0):

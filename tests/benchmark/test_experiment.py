@@ -3,7 +3,7 @@ from collections import Counter
 
 import pytest
 
-from brgcl.benchmark.experiment import Part, cells, load_suite, suite_names
+from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.errors import InputError
 from brgcl.methods import METHODS
 
@@ -36,14 +36,14 @@ OURS = {"S2GC": "s2gc", "K-means": "kmeans"}
 
 
 def test_all_tables_and_figures_are_there():
-    assert set(NAMES) <= set(suite_names())
+    assert set(NAMES) <= set(experiment_names())
 
 
-@pytest.mark.parametrize("name", suite_names())
+@pytest.mark.parametrize("name", experiment_names())
 def test_every_file_makes_cells_whose_settings_are_valid(name):
-    suite = load_suite(name)
-    for cell in cells(suite):
-        assert cell.experiment.config is not None
+    suite = load_experiment(name)
+    for cell in runs(suite):
+        assert cell.spec.config is not None
     for entry in suite.published:
         assert entry["dataset"] in suite.datasets
         if suite.kind == "grid":
@@ -55,54 +55,56 @@ ABOUT_ITS_PARTS = ("components", "confidence-map", "hyperparameters")
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n not in ABOUT_ITS_PARTS])
 def test_tables_with_brgcl_have_the_printed_form_too(name):
-    rows = load_suite(name).rows
+    rows = load_experiment(name).rows
     assert ("brgcl" in rows) == ("brgcl-paper" in rows)
 
 
 def test_level_0_is_one_column():
-    assert load_suite("edge").columns() == [
+    assert load_experiment("edge").columns() == [
         ("none", 0.0),
         *((noise, level) for noise in ("add", "remove", "rewire") for level in (0.2, 0.4)),
     ]
 
 
 def test_a_row_may_have_less_than_the_rest():
-    suite = load_suite("symmetric")
-    found = cells(suite, Part(rows=["nrgnn-published"]))
-    assert {c.experiment.dataset for c in found} == {"cora"}
+    suite = load_experiment("symmetric")
+    found = runs(suite, Selection(rows=["nrgnn-published"]))
+    assert {c.spec.dataset for c in found} == {"cora"}
     assert {c.level for c in found} == {0.0, 0.2, 0.4}
-    assert {c.experiment.seed for c in found} == {0, 1, 2}
-    assert len(cells(suite, Part(rows=["gcn"], datasets=["cora"]))) == 50
+    assert {c.spec.seed for c in found} == {0, 1, 2}
+    assert len(runs(suite, Selection(rows=["gcn"], datasets=["cora"]))) == 50
 
 
 def test_settings_may_be_the_cells_own_values():
-    found = cells(load_suite("symmetric"), Part(rows=["co-teaching"], datasets=["cora"], seeds=1))
-    assert {c.experiment.config.forget_rate for c in found} == {0.0, 0.2, 0.4, 0.6, 0.8}
-    (kmeans,) = cells(
-        load_suite("ablation"), Part(rows=["joint+kmeans"], datasets=["cora"], seeds=1)
+    found = runs(
+        load_experiment("symmetric"), Selection(rows=["co-teaching"], datasets=["cora"], seeds=1)
     )
-    assert kmeans.experiment.config.num_prototypes == 7
+    assert {c.spec.config.forget_rate for c in found} == {0.0, 0.2, 0.4, 0.6, 0.8}
+    (kmeans,) = runs(
+        load_experiment("ablation"), Selection(rows=["joint+kmeans"], datasets=["cora"], seeds=1)
+    )
+    assert kmeans.spec.config.num_prototypes == 7
 
 
 def test_a_row_may_have_other_settings_on_one_graph():
-    suite = load_suite("symmetric")
-    (cora,) = cells(suite, Part(rows=["grace"], datasets=["cora"], levels=[0.0], seeds=1))
-    (pubmed,) = cells(suite, Part(rows=["grace"], datasets=["pubmed"], levels=[0.0], seeds=1))
-    assert cora.experiment.config == METHODS["grace"].config("cora")
-    assert pubmed.experiment.config.epochs == 300
+    suite = load_experiment("symmetric")
+    (cora,) = runs(suite, Selection(rows=["grace"], datasets=["cora"], levels=[0.0], seeds=1))
+    (pubmed,) = runs(suite, Selection(rows=["grace"], datasets=["pubmed"], levels=[0.0], seeds=1))
+    assert cora.spec.config == METHODS["grace"].config("cora")
+    assert pubmed.spec.config.epochs == 300
 
 
 @pytest.mark.parametrize("what", ["datasets", "rows"])
 def test_unknown_parts_are_errors(what):
     with pytest.raises(InputError, match="unknown"):
-        cells(load_suite("symmetric"), Part(**{what: ["nothing"]}))
+        runs(load_experiment("symmetric"), Selection(**{what: ["nothing"]}))
 
 
 def test_unknown_levels_and_names_are_errors():
     with pytest.raises(InputError, match="level"):
-        cells(load_suite("symmetric"), Part(levels=[0.3]))
+        runs(load_experiment("symmetric"), Selection(levels=[0.3]))
     with pytest.raises(InputError, match="did you mean 'symmetric'"):
-        load_suite("symetric")
+        load_experiment("symetric")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_a_wrong_file_of_ones_own_is_an_error(tmp_path, text, message):
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        load_suite(str(path))
+        load_experiment(str(path))
 
 
 @pytest.mark.data
@@ -131,7 +133,7 @@ def test_published_values_are_those_of_the_paper(table, published_numbers):
     for row in rows:
         level = float(row["level"])
         name = TABLES.get(table, "clustering-noise" if level else "clustering")
-        suite = load_suite(name)
+        suite = load_experiment(name)
         found = suite.published_value(
             row["dataset"].lower().replace(" ", "-"),
             OURS.get(row["method"], row["method"].lower()),
@@ -156,8 +158,8 @@ def test_a_row_has_its_own_number_of_draws_on_a_graph_or_at_all(tmp_path):
         on.pubmed = { seeds = 2 }
         """
     )
-    suite = load_suite(str(file))
-    found = Counter((cell.row, cell.experiment.dataset) for cell in cells(suite))
+    suite = load_experiment(str(file))
+    found = Counter((cell.row, cell.spec.dataset) for cell in runs(suite))
     assert found == {
         ("gcn", "cora"): 4, ("gcn", "citeseer"): 6, ("gcn", "pubmed"): 4,
         ("s2gc", "cora"): 9, ("s2gc", "citeseer"): 9, ("s2gc", "pubmed"): 2,

@@ -10,14 +10,15 @@ import pytest
 import scipy.sparse
 import torch
 
-from brgcl.benchmark.experiment import Part, load_suite
+from brgcl.benchmark.experiment import Selection, load_experiment
 from brgcl.benchmark.export import INDEX, draw_arrays, graph_arrays, write_draws
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.cli import main as cli
 from brgcl.data import load_dataset
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Noise, draw_trial
+from brgcl.evaluate.protocol import draw_noisy_graph
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 
 TABLE = """
 title = "A table"
@@ -45,7 +46,7 @@ def table(tmp_path_factory):
 @pytest.fixture(scope="module")
 def folder(table, tmp_path_factory):
     out = tmp_path_factory.mktemp("out")
-    assert write_draws(load_suite(str(table("noisy-val"))), out) == 8
+    assert write_draws(load_experiment(str(table("noisy-val"))), out) == 8
     return out
 
 
@@ -90,22 +91,22 @@ def test_a_draw_is_the_one_that_methods_meet(folder, index):
             edges=spec if line["noise"] == "rewire" else None,
         )
         data = load_dataset("demo", seed=seed)
-        trial = draw_trial(data, noise=noise, protocol="noisy-val", seed=seed)
+        noisy = draw_noisy_graph(data, noise=noise, protocol="noisy-val", seed=seed)
         found, graph = read(folder / line["file"]), read(folder / line["graph"])
-        assert np.array_equal(found["train_labels"], trial.labels.train)
-        assert np.array_equal(found["val_labels"], trial.labels.validation)
+        assert np.array_equal(found["train_labels"], noisy.labels.train)
+        assert np.array_equal(found["val_labels"], noisy.labels.validation)
         assert np.array_equal(found["train_mask"], data.train_mask)
         assert np.array_equal(found["val_mask"], data.val_mask)
-        assert np.array_equal(found["test_mask"], trial.truth.test)
-        assert found["num_classes"] == trial.labels.num_classes
+        assert np.array_equal(found["test_mask"], noisy.truth.test)
+        assert found["num_classes"] == noisy.labels.num_classes
         assert ("x_data" in found) == (line["noise"] == "within")
         assert ("edge_index" in found) == (line["noise"] == "rewire")
         seen = graph | found  # where a draw has none, the graph's hold
-        assert np.array_equal(sparse(seen).toarray(), trial.graph.x.to_dense())
-        assert np.array_equal(seen["edge_index"], trial.graph.edge_index)
+        assert np.array_equal(sparse(seen).toarray(), noisy.graph.x.to_dense())
+        assert np.array_equal(seen["edge_index"], noisy.graph.edge_index)
         assert np.array_equal(graph["true_labels"], data.y)
         rates = [float(line[name]) for name in ("label_noise", "attribute_noise", "edge_noise")]
-        assert rates == [trial.label_noise, trial.attribute_noise, trial.edge_noise]
+        assert rates == [noisy.label_noise, noisy.attribute_noise, noisy.edge_noise]
 
 
 def test_a_draw_holds_no_true_labels(folder, index):
@@ -118,7 +119,7 @@ def test_a_draw_holds_no_true_labels(folder, index):
 
 
 def test_checksums_are_right_and_the_same_when_written_again(table, folder, index, tmp_path):
-    write_draws(load_suite(str(table("noisy-val"))), tmp_path, Part(seeds=1))
+    write_draws(load_experiment(str(table("noisy-val"))), tmp_path, Selection(seeds=1))
     for line in index:
         if line["seed"] == "0":
             for place in (folder, tmp_path):
@@ -127,7 +128,7 @@ def test_checksums_are_right_and_the_same_when_written_again(table, folder, inde
 
 
 def test_without_validation_labels_there_are_none(table, tmp_path):
-    write_draws(load_suite(str(table("no-val"))), tmp_path, Part(levels=[0.0], seeds=1))
+    write_draws(load_experiment(str(table("no-val"))), tmp_path, Selection(levels=[0.0], seeds=1))
     found = read(tmp_path / "draws" / "demo-clean-seed0.npz")
     assert (found["val_labels"] == -1).all()
     assert not found["val_mask"].any()
@@ -139,10 +140,10 @@ def test_dense_attributes_and_weights_stay_what_they_are():
     data.x = data.x.to_dense()
     data.edge_weight = torch.arange(data.edge_index.shape[1]).float()
     assert set(graph_arrays(data)) == {"x", "edge_index", "edge_weight"}
-    draw = Experiment(dataset="demo", method="gcn", seed=0, noise="cell", level=0.1)
-    trial = draw_trial(data, noise=draw.draw(), seed=0)
-    found = draw_arrays(draw, trial)
-    assert np.array_equal(found["x"], trial.graph.x)
+    draw = RunSpec(dataset="demo", method="gcn", seed=0, noise="cell", level=0.1)
+    noisy = draw_noisy_graph(data, noise=draw.noise_spec(), seed=0)
+    found = draw_arrays(draw, noisy)
+    assert np.array_equal(found["x"], noisy.graph.x)
     assert "edge_index" not in found
 
 
@@ -160,7 +161,7 @@ def test_the_readme_names_every_array_and_its_code_runs(folder, index, monkeypat
 
 def test_a_table_of_facts_has_no_draws(tmp_path):
     with pytest.raises(InputError, match="has no draws"):
-        write_draws(load_suite("dataset-statistics"), tmp_path / "out")
+        write_draws(load_experiment("dataset-statistics"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

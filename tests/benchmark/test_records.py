@@ -4,12 +4,12 @@ import multiprocessing
 import pytest
 
 from brgcl.benchmark.records import Reader, Record, append_record, claim, read_records
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.errors import InputError
 
 
 def record(seed=0, accuracy=0.5, **fields):
-    cell = Experiment.of("demo", "gcn", seed, {})
+    cell = RunSpec.of("demo", "gcn", seed, {})
     return Record(cell, {"accuracy": accuracy}, **fields)
 
 
@@ -41,7 +41,7 @@ def test_a_line_that_was_cut_off_is_dropped_and_the_next_one_is_whole(tmp_path, 
     path.write_bytes(path.read_bytes()[:-cut])
     assert len(read_records(path)) == 1
     append_record(path, record(2))
-    assert {r.experiment.seed for r in read_records(path).values()} == {0, 2}
+    assert {r.spec.seed for r in read_records(path).values()} == {0, 2}
     assert all(json.loads(line) for line in path.read_text().splitlines())
 
 
@@ -58,7 +58,7 @@ def test_a_record_of_other_defaults_does_not_count(tmp_path):
     path = tmp_path / "records.jsonl"
     append_record(path, record(0, config={"hidden": 16, "gone": 1}))
     append_record(path, record(1, config={"hidden": 17}))
-    assert {r.experiment.seed for r in read_records(path).values()} == {0}
+    assert {r.spec.seed for r in read_records(path).values()} == {0}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_record_of_something_that_is_no_more_does_not_count(tmp_path, was, now
     first, second = path.read_text().splitlines()
     assert was in second
     path.write_text(f"{first}\n{second.replace(was, now)}\n")
-    assert {r.experiment.seed for r in read_records(path).values()} == {0}
+    assert {r.spec.seed for r in read_records(path).values()} == {0}
 
 
 def test_a_reader_reads_what_was_added_and_notices_another_file(tmp_path):
@@ -87,7 +87,7 @@ def test_a_reader_reads_what_was_added_and_notices_another_file(tmp_path):
     path.unlink()
     assert reader.read() == {}
     append_record(path, record(7))
-    assert [r.experiment.seed for r in reader.read().values()] == [7]
+    assert [r.spec.seed for r in reader.read().values()] == [7]
 
 
 def test_a_reader_notices_a_longer_file_in_place_of_the_one_it_knew(tmp_path):
@@ -98,7 +98,7 @@ def test_a_reader_notices_a_longer_file_in_place_of_the_one_it_knew(tmp_path):
     for seed in (7, 11, 1000):
         append_record(edited, record(seed))
     edited.replace(path)
-    assert {r.experiment.seed for r in reader.read().values()} == {7, 11, 1000}
+    assert {r.spec.seed for r in reader.read().values()} == {7, 11, 1000}
 
 
 def test_a_claim_is_had_once(tmp_path):

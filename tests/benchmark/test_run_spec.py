@@ -3,14 +3,14 @@ import json
 
 import pytest
 
-from brgcl.benchmark.run_spec import Experiment, changed_settings
+from brgcl.benchmark.run_spec import RunSpec, changed_settings
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 from brgcl.methods import METHODS
 
 
 def ours(**fields):
-    return Experiment.of("cora", fields.pop("method", "brgcl"), fields.pop("seed", 0), {}, **fields)
+    return RunSpec.of("cora", fields.pop("method", "brgcl"), fields.pop("seed", 0), {}, **fields)
 
 
 def test_level_0_of_every_noise_is_the_same_experiment():
@@ -28,7 +28,7 @@ def test_level_0_of_every_noise_is_the_same_experiment():
         {"task": "cluster"},
         {"rule": "mlp"},
         {"soft_labels": "hard"},
-        {"split": "validation"},
+        {"scored_on": "validation"},
         {"method": "brgcl-paper"},
     ],
 )
@@ -37,8 +37,8 @@ def test_another_experiment_has_another_key(change):
 
 
 def test_another_setting_has_another_key_and_the_default_spelled_out_has_the_same():
-    assert Experiment.of("cora", "brgcl", 0, {"xi": 0.3}).key != ours().key
-    assert Experiment.of("cora", "brgcl", 0, {"xi": BRGCLConfig().xi}).key == ours().key
+    assert RunSpec.of("cora", "brgcl", 0, {"xi": 0.3}).key != ours().key
+    assert RunSpec.of("cora", "brgcl", 0, {"xi": BRGCLConfig().xi}).key == ours().key
 
 
 def test_keys_stay_what_they_are():
@@ -46,13 +46,13 @@ def test_keys_stay_what_they_are():
 
 
 def test_survives_json():
-    cell = Experiment.of("pubmed", "brgcl-paper", 3, {}, noise="within@train", level=0.3)
-    assert Experiment.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
+    cell = RunSpec.of("pubmed", "brgcl-paper", 3, {}, noise="within@train", level=0.3)
+    assert RunSpec.from_dict(json.loads(json.dumps(cell.to_dict()))) == cell
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_settings_give_the_config_back(method):
-    cell = Experiment.of("citeseer", method, 0, {})
+    cell = RunSpec.of("citeseer", method, 0, {})
     wanted = METHODS[method].config("citeseer")
     assert cell.config == wanted
     names = {field.name for field in dataclasses.fields(wanted)}
@@ -76,9 +76,9 @@ def test_methods_that_read_labels_share_no_training(method):
 
 
 def test_noise_goes_to_its_part():
-    assert ours(noise="pair", level=0.2).draw().labels.kind == "pair"
-    assert ours(noise="cell@train", level=0.2).draw().attributes.scope == "train"
-    assert ours(noise="rewire", level=0.2).draw().edges.level == 0.2
+    assert ours(noise="pair", level=0.2).noise_spec().labels.kind == "pair"
+    assert ours(noise="cell@train", level=0.2).noise_spec().attributes.scope == "train"
+    assert ours(noise="rewire", level=0.2).noise_spec().edges.level == 0.2
 
 
 @pytest.mark.parametrize(
@@ -97,4 +97,12 @@ def test_wrong_names_are_errors(fields, message):
 
 def test_an_unknown_setting_is_an_error():
     with pytest.raises(InputError, match="did you mean 'xi'"):
-        Experiment.of("cora", "brgcl", 0, {"xii": 1.0})
+        RunSpec.of("cora", "brgcl", 0, {"xii": 1.0})
+
+
+def test_the_choice_by_the_highest_count_is_written_as_auto():
+    """Committed records were made with it, when it was the only choice and called so."""
+    for rule, written in (("best", "auto"), ("auto", "auto-2"), ("mlp", "mlp")):
+        spec = ours(rule=rule)
+        assert spec.to_dict()["rule"] == written
+        assert RunSpec.from_dict(spec.to_dict()) == spec

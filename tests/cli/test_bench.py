@@ -7,9 +7,8 @@ import json
 import pytest
 
 from brgcl.benchmark import runner
-from brgcl.benchmark.experiment import suite_names
-from brgcl.cli import options
-from brgcl.cli.main import app
+from brgcl.benchmark.experiment import experiment_names
+from brgcl.cli.app import app
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 
@@ -71,28 +70,21 @@ def test_a_part_of_the_grid(bench):
 
 
 def test_a_budget_that_is_over_begins_nothing(bench, monkeypatch):
-    monkeypatch.setattr(options, "parse_duration", lambda text: -1.0)
+    monkeypatch.setattr("brgcl.cli.bench.parse_duration", lambda text: -1.0)
     assert json.loads(bench("run", "grid.toml", "--budget", "1s", "--json"))["done"] == 0
 
 
 def test_validation_scores_are_apart_from_test_scores(bench):
-    bench("run", "grid.toml", "--split", "validation", "--json")
+    bench("run", "grid.toml", "--scored-on", "validation", "--json")
     rows = csv.DictReader(io.StringIO(bench("table", "grid.toml", "--format", "csv")))
     assert {row["n"] for row in rows} == {"0"}
-    scored = bench("table", "grid.toml", "--format", "csv", "--split", "validation")
+    scored = bench("table", "grid.toml", "--format", "csv", "--scored-on", "validation")
     assert {row["n"] for row in csv.DictReader(io.StringIO(scored))} == {"2"}
 
 
 def test_list_names_all(bench):
     listed = json.loads(bench("list", "--json"))["experiments"]
-    assert [entry["name"] for entry in listed] == suite_names()
-
-
-def test_page_and_summary(bench, tmp_path):
-    (tmp_path / "README.md").write_text("a\n<!-- results -->\n<!-- end of results -->\nb\n")
-    bench("page", "--out", "docs/results.md", "--readme", "README.md")
-    assert (tmp_path / "docs" / "results.md").read_text().startswith("# Results")
-    assert "| Graph |" in (tmp_path / "README.md").read_text()
+    assert [entry["name"] for entry in listed] == experiment_names()
 
 
 @pytest.mark.parametrize(
@@ -101,15 +93,28 @@ def test_page_and_summary(bench, tmp_path):
         (("run", "symetric"), "did you mean 'symmetric'"),
         (("run", "grid.toml", "--levels", "a"), "are not levels"),
         (("run", "grid.toml", "--budget", "soon"), "is not a time"),
-        (("run", "grid.toml", "--split", "train"), "split"),
+        (("run", "grid.toml", "--scored-on", "train"), "unknown scored_on 'train'"),
         (("run", "grid.toml", "--backend", "spark"), "backend"),
-        (("run", "edge", "instance", "--datasets", "demo"), "such cells"),
+        (("run", "edge", "instance", "--datasets", "demo"), "such runs"),
         (("table", "grid.toml", "--format", "xls"), "format"),
         (("table", "grid.toml", "--records", "no.jsonl"), "no records in 'no.jsonl' yet"),
-        (("page", "--readme", "no.md"), "no file 'no.md'"),
         (("table", "hyperparameters", "--format", "csv"), "no draws"),
     ],
 )
 def test_wrong_arguments_are_explained(bench, arguments, message):
     with pytest.raises(InputError, match=message):
         bench(*arguments)
+
+
+def test_a_failed_run_ends_with_1(bench, monkeypatch, capsys):
+    """Defect 22: `bench run` with a failed run ended with 0."""
+
+    def broken(*arguments, **options):
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(runner, "fit_one", broken)
+    code = app(["bench", "run", "grid.toml", "--json"], standalone_mode=False)
+    streams = capsys.readouterr()
+    assert code == 1
+    assert json.loads(streams.out)["failed"] == 8
+    assert "RuntimeError: out of luck" in streams.err

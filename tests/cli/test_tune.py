@@ -9,7 +9,7 @@ import pytest
 from brgcl import BRGCLConfig, NodeClassifier
 from brgcl.cli import main as cli
 from brgcl.data import make_graph
-from brgcl.evaluate.score import classify_trial
+from brgcl.evaluate.score import classify_one
 from brgcl.tune import compare as benchmark
 
 pytest.importorskip("optuna")
@@ -27,11 +27,11 @@ def run(monkeypatch, capsys):
         data.name = name
         return data
 
-    def classify(trial, method, config, **arguments):
-        return classify_trial(trial, method, config, NodeClassifier("centroid"), **arguments)
+    def classify(trial, fitted, **arguments):
+        return classify_one(trial, fitted, NodeClassifier("centroid"), **arguments)
 
-    monkeypatch.setattr("brgcl.cli.options.load_dataset", load)
-    monkeypatch.setattr(benchmark, "classify_trial", classify)
+    monkeypatch.setattr("brgcl.data.datasets.load_dataset", load)
+    monkeypatch.setattr(benchmark, "classify_one", classify)
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["brgcl", "tune", *map(str, arguments)])
@@ -75,7 +75,7 @@ def test_json(run):
 def test_a_graph_of_ones_own_without_labels(run, tmp_path):
     edges = tmp_path / "edges.csv"
     lines = [f"n{i},n{(i + step) % 30}" for i in range(30) for step in (1, 2)]
-    edges.write_text("\n".join(["a,b", *lines]) + "\n")
+    edges.write_text("\n".join(["source,target", *lines]) + "\n")
     code, out, err = run("--edges", edges, *QUICK, "--compare", 0, "--json")
     assert code == 0, err
     found = json.loads(out)

@@ -17,12 +17,11 @@ from torch_geometric.data import Data
 from brgcl.contract import Fitted
 from brgcl.data import check_graph, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Noise
-from brgcl.evaluate.protocol import draw_trial as draw_noisy_graph
-from brgcl.evaluate.score import classify_fitted as classify_one
-from brgcl.evaluate.score import fit_method as fit_one
+from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluate.score import classify_one, fit_one
 from brgcl.methods import METHODS
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.metrics import accuracy
 

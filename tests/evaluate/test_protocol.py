@@ -7,15 +7,10 @@ from torch_geometric.data import Data
 from brgcl.contract import ObservedLabels
 from brgcl.data import check_graph, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import (
-    PROTOCOLS,
-    GroundTruth,
-    Noise,
-    draw_trial,
-    generator_for,
-)
+from brgcl.evaluate.protocol import PROTOCOLS, GroundTruth, draw_noisy_graph
 from brgcl.methods import METHODS
 from brgcl.noise import NoiseSpec
+from brgcl.noise.graph import Noise, generator_for
 
 LABELS = NoiseSpec("symmetric", 0.4)
 ATTRIBUTES = NoiseSpec("cell", 0.3)
@@ -39,48 +34,50 @@ def same_graph(one: Data, two: Data) -> bool:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_training_labels_are_noisy_and_only_on_training_nodes(data, protocol):
-    trial = draw_trial(data, noise=Noise(LABELS), protocol=protocol)
-    train = trial.labels.train
+    noisy = draw_noisy_graph(data, noise=Noise(LABELS), protocol=protocol)
+    train = noisy.labels.train
     assert torch.equal(train >= 0, data.train_mask)
     wrong = (train != data.y)[data.train_mask].float().mean()
-    assert trial.label_noise == pytest.approx(float(wrong))
-    assert 0.25 < trial.label_noise < 0.55
-    assert trial.labels.num_classes == 3
+    assert noisy.label_noise == pytest.approx(float(wrong))
+    assert 0.25 < noisy.label_noise < 0.55
+    assert noisy.labels.num_classes == 3
 
 
 def test_clean_val_has_true_validation_labels(data):
-    validation = draw_trial(data, noise=Noise(LABELS), protocol="clean-val").labels.validation
+    validation = draw_noisy_graph(data, noise=Noise(LABELS), protocol="clean-val").labels.validation
     assert torch.equal(validation, torch.where(data.val_mask, data.y, -1))
 
 
 def test_noisy_val_has_validation_labels_as_noisy_as_the_others(data):
-    trial = draw_trial(data, noise=Noise(LABELS), protocol="noisy-val")
-    validation = trial.labels.validation
+    noisy = draw_noisy_graph(data, noise=Noise(LABELS), protocol="noisy-val")
+    validation = noisy.labels.validation
     assert torch.equal(validation >= 0, data.val_mask)
     wrong = float((validation != data.y)[data.val_mask].float().mean())
     assert 0.25 < wrong < 0.55
 
 
 def test_no_val_has_no_validation_labels(data):
-    assert draw_trial(data, noise=Noise(LABELS), protocol="no-val").labels.validation is None
+    assert draw_noisy_graph(data, noise=Noise(LABELS), protocol="no-val").labels.validation is None
 
 
 def test_the_protocols_share_their_training_labels(data):
-    drawn = [draw_trial(data, noise=Noise(LABELS), protocol=p).labels.train for p in PROTOCOLS]
+    drawn = [
+        draw_noisy_graph(data, noise=Noise(LABELS), protocol=p).labels.train for p in PROTOCOLS
+    ]
     assert torch.equal(drawn[0], drawn[1])
     assert torch.equal(drawn[0], drawn[2])
 
 
 def test_without_noise_labels_are_true(data):
-    trial = draw_trial(data, noise=Noise())
-    assert torch.equal(trial.labels.train, torch.where(data.train_mask, data.y, -1))
-    assert (trial.label_noise, trial.attribute_noise, trial.edge_noise) == (0, 0, 0)
-    assert same_graph(trial.graph, data)
+    noisy = draw_noisy_graph(data, noise=Noise())
+    assert torch.equal(noisy.labels.train, torch.where(data.train_mask, data.y, -1))
+    assert (noisy.label_noise, noisy.attribute_noise, noisy.edge_noise) == (0, 0, 0)
+    assert same_graph(noisy.graph, data)
 
 
 def test_an_unknown_protocol_suggests_the_nearest(data):
     with pytest.raises(InputError, match=r"unknown protocol 'clean'; did you mean 'clean-val'\?"):
-        draw_trial(data, noise=Noise(), protocol="clean")
+        draw_noisy_graph(data, noise=Noise(), protocol="clean")
 
 
 # The truth is kept apart
@@ -88,7 +85,7 @@ def test_an_unknown_protocol_suggests_the_nearest(data):
 
 @pytest.mark.parametrize("noise", [Noise(), ALL], ids=str)
 def test_the_observed_graph_carries_no_labels_and_no_masks(data, noise):
-    graph = draw_trial(data, noise=noise).graph
+    graph = draw_noisy_graph(data, noise=noise).graph
     assert set(graph.keys()) == {"x", "edge_index", "num_nodes", "node_ids", "class_names"}
     assert graph.num_nodes == 300
 
@@ -97,24 +94,24 @@ def test_weights_of_edges_stay_with_the_graph(data):
     weighted = data.clone()
     weighted.edge_weight = torch.full((data.edge_index.shape[1],), 2.0)
     for noise in (Noise(), ALL):
-        graph = draw_trial(weighted, noise=noise).graph
+        graph = draw_noisy_graph(weighted, noise=noise).graph
         assert "edge_weight" in graph
         assert graph.edge_weight.shape == (graph.edge_index.shape[1],)
 
 
 def test_truth_is_another_type_with_the_true_classes_and_the_test_nodes(data):
-    trial = draw_trial(data, noise=ALL)
-    assert isinstance(trial.truth, GroundTruth)
-    assert not isinstance(trial.truth, ObservedLabels)
-    assert torch.equal(trial.truth.y, data.y)
-    assert torch.equal(trial.truth.test, data.test_mask)
+    noisy = draw_noisy_graph(data, noise=ALL)
+    assert isinstance(noisy.truth, GroundTruth)
+    assert not isinstance(noisy.truth, ObservedLabels)
+    assert torch.equal(noisy.truth.y, data.y)
+    assert torch.equal(noisy.truth.test, data.test_mask)
     observed = {field.name for field in dataclasses.fields(ObservedLabels)}
     assert observed == {"train", "validation", "num_classes"}
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_no_test_label_is_observed(data, protocol):
-    labels = draw_trial(data, noise=ALL, protocol=protocol).labels
+    labels = draw_noisy_graph(data, noise=ALL, protocol=protocol).labels
     seen = labels.train >= 0
     if labels.validation is not None:
         seen = seen | (labels.validation >= 0)
@@ -123,7 +120,7 @@ def test_no_test_label_is_observed(data, protocol):
 
 def test_the_input_is_left_as_it_was(data):
     copy = data.clone()
-    draw_trial(data, noise=ALL, protocol="noisy-val")
+    draw_noisy_graph(data, noise=ALL, protocol="noisy-val")
     assert same_graph(data, copy)
     assert torch.equal(data.y, copy.y)
 
@@ -132,33 +129,33 @@ def test_the_input_is_left_as_it_was(data):
 
 
 def test_the_same_seed_draws_the_same(data):
-    one, two = (draw_trial(data, noise=ALL, seed=3) for _ in range(2))
+    one, two = (draw_noisy_graph(data, noise=ALL, seed=3) for _ in range(2))
     assert torch.equal(one.labels.train, two.labels.train)
     assert same_graph(one.graph, two.graph)
 
 
 def test_the_draw_does_not_depend_on_what_was_trained_before(data):
-    one = draw_trial(data, noise=ALL, seed=3)
+    one = draw_noisy_graph(data, noise=ALL, seed=3)
     for seed in range(len(METHODS)):
         torch.manual_seed(seed)
         torch.rand(10)
-        two = draw_trial(data, noise=ALL, seed=3)
+        two = draw_noisy_graph(data, noise=ALL, seed=3)
         assert torch.equal(one.labels.train, two.labels.train)
         assert same_graph(one.graph, two.graph)
 
 
 def test_seeds_draw_differently(data):
-    one, two = (draw_trial(data, noise=ALL, seed=seed) for seed in (0, 1))
+    one, two = (draw_noisy_graph(data, noise=ALL, seed=seed) for seed in (0, 1))
     assert not torch.equal(one.labels.train, two.labels.train)
     assert not torch.equal(one.graph.x.to_dense(), two.graph.x.to_dense())
     assert not torch.equal(one.graph.edge_index, two.graph.edge_index)
 
 
 def test_one_kind_of_noise_does_not_change_the_draw_of_another(data):
-    whole = draw_trial(data, noise=ALL)
-    labels = draw_trial(data, noise=Noise(labels=LABELS))
-    attributes = draw_trial(data, noise=Noise(attributes=ATTRIBUTES))
-    edges = draw_trial(data, noise=Noise(edges=EDGES))
+    whole = draw_noisy_graph(data, noise=ALL)
+    labels = draw_noisy_graph(data, noise=Noise(labels=LABELS))
+    attributes = draw_noisy_graph(data, noise=Noise(attributes=ATTRIBUTES))
+    edges = draw_noisy_graph(data, noise=Noise(edges=EDGES))
     assert torch.equal(labels.labels.train, whole.labels.train)
     assert torch.equal(attributes.graph.x.to_dense(), whole.graph.x.to_dense())
     assert torch.equal(edges.graph.edge_index, whole.graph.edge_index)
@@ -179,7 +176,7 @@ def test_streams_of_two_purposes_and_of_two_seeds_differ():
 
 def test_a_low_level_flips_a_part_of_what_a_high_level_flips(data):
     low, high = (
-        draw_trial(data, noise=Noise(NoiseSpec("symmetric", level))).labels.train
+        draw_noisy_graph(data, noise=Noise(NoiseSpec("symmetric", level))).labels.train
         for level in (0.2, 0.5)
     )
     flipped = [(train != data.y) & data.train_mask for train in (low, high)]
@@ -188,18 +185,18 @@ def test_a_low_level_flips_a_part_of_what_a_high_level_flips(data):
 
 
 def test_realised_noise_is_what_was_done(data):
-    trial = draw_trial(data, noise=ALL)
+    noisy = draw_noisy_graph(data, noise=ALL)
     before = {tuple(pair) for pair in data.edge_index.T.tolist()}
-    after = {tuple(pair) for pair in trial.graph.edge_index.T.tolist()}
+    after = {tuple(pair) for pair in noisy.graph.edge_index.T.tolist()}
     assert before < after
-    assert trial.edge_noise == pytest.approx(len(after - before) / len(before))
-    assert trial.edge_noise == pytest.approx(0.2, abs=0.01)
-    assert 0 < trial.attribute_noise <= 0.35
+    assert noisy.edge_noise == pytest.approx(len(after - before) / len(before))
+    assert noisy.edge_noise == pytest.approx(0.2, abs=0.01)
+    assert 0 < noisy.attribute_noise <= 0.35
 
 
 def test_attribute_noise_may_fall_on_training_nodes_alone(data):
     noise = Noise(attributes=NoiseSpec("cell", 0.5, "train"))
-    changed = (draw_trial(data, noise=noise).graph.x.to_dense() != data.x.to_dense()).any(1)
+    changed = (draw_noisy_graph(data, noise=noise).graph.x.to_dense() != data.x.to_dense()).any(1)
     assert bool(changed.any())
     assert not bool((changed & ~data.train_mask).any())
 
@@ -220,24 +217,24 @@ def own(data) -> Data:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_all_labels_of_a_users_graph_train_and_nothing_is_scored(own, protocol):
-    trial = draw_trial(own, noise=Noise(), protocol=protocol)
-    assert torch.equal(trial.labels.train, own.y)
-    assert trial.labels.validation is None
-    assert not bool(trial.truth.test.any())
-    assert bool((trial.truth.y == -1).all())
+    noisy = draw_noisy_graph(own, noise=Noise(), protocol=protocol)
+    assert torch.equal(noisy.labels.train, own.y)
+    assert noisy.labels.validation is None
+    assert not bool(noisy.truth.test.any())
+    assert bool((noisy.truth.y == -1).all())
 
 
 def test_noise_on_a_users_labels_is_counted(own):
-    trial = draw_trial(own, noise=Noise(LABELS))
+    noisy = draw_noisy_graph(own, noise=Noise(LABELS))
     known = own.y >= 0
-    assert torch.equal(trial.labels.train >= 0, known)
-    wrong = (trial.labels.train != own.y)[known].float().mean()
-    assert trial.label_noise == pytest.approx(float(wrong))
-    assert trial.label_noise > 0.2
+    assert torch.equal(noisy.labels.train >= 0, known)
+    wrong = (noisy.labels.train != own.y)[known].float().mean()
+    assert noisy.label_noise == pytest.approx(float(wrong))
+    assert noisy.label_noise > 0.2
 
 
 def test_a_graph_without_labels_can_be_drawn(own):
     bare = check_graph(Data(x=own.x, edge_index=own.edge_index))
-    trial = draw_trial(bare, noise=ALL, protocol="no-val")
-    assert bool((trial.labels.train == -1).all())
-    assert trial.label_noise == 0
+    noisy = draw_noisy_graph(bare, noise=ALL, protocol="no-val")
+    assert bool((noisy.labels.train == -1).all())
+    assert noisy.label_noise == 0

@@ -6,15 +6,8 @@ import torch
 
 from brgcl.errors import InputError
 from brgcl.method.train import Epoch
-from brgcl.report.report import (
-    Picture,
-    Report,
-    Table,
-    draw_history,
-    draw_map,
-    has_report_extra,
-    write_report,
-)
+from brgcl.report.figures import draw_history, draw_map
+from brgcl.report.report import Picture, Report, Table, has_report_extra, write_report
 
 pytestmark = pytest.mark.skipif(not has_report_extra(), reason="needs the report extra")
 

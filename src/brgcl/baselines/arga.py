@@ -22,7 +22,7 @@ from torch_geometric.nn import ARGA, ARGVA
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
-from brgcl.config import Count, Positive, Scaling, Settings, Weight
+from brgcl.config import Count, Positive, Scaling, Settings, Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -35,28 +35,28 @@ from brgcl.method.node_loss import sample_negatives
 class ARGAConfig(Settings):
     """Settings of ARGA and ARVGA, those of the authors for clustering."""
 
-    variational: bool = False
-    """Codes are drawn around a mean (arvga) instead of computed (arga)."""
-    hidden: Count = 32
-    """Units of the encoder's hidden layer and of the discriminator's second one."""
-    dim: Count = 32
-    """Dimension of the representations."""
-    discriminator: Count = 64
-    """Units of the discriminator's first hidden layer."""
-    noise: Weight = 0.1
-    """Deviation of the noise on the hidden layer (arga)."""
-    lr: Positive = 5e-4
-    """Learning rate of Adam for the reconstruction."""
-    adversarial_lr: Positive = 1e-3
-    """Learning rate of Adam for the discriminator and for fooling it."""
-    iterations: Count = 50
-    """Training iterations."""
-    steps: Count = 5
-    """Steps on the reconstruction in each iteration."""
-    num_negatives: Count | Literal["auto"] | None = "auto"
-    """Nodes drawn per step to pair all with: none = all, auto = all up to 10,000, then 512."""
-    attributes: Literal["auto"] | Scaling = "none"
-    """Scaling of attributes: none = as given; auto = as in brgcl."""
+    variational: bool = setting(
+        False, "Codes are drawn around a mean (arvga) instead of computed (arga)."
+    )
+    hidden: Count = setting(
+        32, "Units of the encoder's hidden layer and of the discriminator's second one."
+    )
+    dim: Count = setting(32, "Dimension of the representations.")
+    discriminator: Count = setting(64, "Units of the discriminator's first hidden layer.")
+    noise: Weight = setting(0.1, "Deviation of the noise on the hidden layer (arga).")
+    lr: Positive = setting(5e-4, "Learning rate of Adam for the reconstruction.")
+    adversarial_lr: Positive = setting(
+        1e-3, "Learning rate of Adam for the discriminator and for fooling it."
+    )
+    iterations: Count = setting(50, "Training iterations.")
+    steps: Count = setting(5, "Steps on the reconstruction in each iteration.")
+    num_negatives: Count | Literal["auto"] | None = setting(
+        "auto",
+        "Nodes drawn per step to pair all with: none = all, auto = all up to 10,000, then 512.",
+    )
+    attributes: Literal["auto"] | Scaling = setting(
+        "none", "Scaling of attributes: none = as given; auto = as in brgcl."
+    )
 
 
 class NoisyEncoder(nn.Module):

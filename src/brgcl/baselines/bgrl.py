@@ -20,7 +20,17 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import seeded
-from brgcl.config import Count, Positive, Probability, Settings, Share, ViewSettings, Weight, Whole
+from brgcl.config import (
+    Count,
+    Positive,
+    Probability,
+    Settings,
+    Share,
+    ViewSettings,
+    Weight,
+    Whole,
+    setting,
+)
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -33,30 +43,20 @@ from brgcl.method.views import Diffusion, two_views
 class BGRLConfig(Settings):
     """Settings of BGRL."""
 
-    hidden: Count = 512
-    """Units of the first layer."""
-    dim: Count = 256
-    """Dimension of the representations."""
-    predictor_hidden: Count = 512
-    """Units of the predictor's hidden layer."""
-    drop1: Share = 0.4
-    """Share of edges dropped in view 1."""
-    drop2: Share = 0.4
-    """Share of edges dropped in view 2."""
-    mask1: Share = 0.5
-    """Share of attribute columns masked in view 1."""
-    mask2: Share = 0.5
-    """Share of attribute columns masked in view 2."""
-    momentum: Probability = 0.99
-    """Share of its own weights that the target keeps in the first epoch."""
-    lr: Positive = 1e-3
-    """Highest learning rate of AdamW."""
-    weight_decay: Weight = 1e-5
-    """Weight decay in AdamW."""
-    epochs: Count = 300
-    """Training epochs."""
-    warmup_epochs: Whole = 30
-    """Epochs in which the learning rate rises."""
+    hidden: Count = setting(512, "Units of the first layer.")
+    dim: Count = setting(256, "Dimension of the representations.")
+    predictor_hidden: Count = setting(512, "Units of the predictor's hidden layer.")
+    drop1: Share = setting(0.4, "Share of edges dropped in view 1.")
+    drop2: Share = setting(0.4, "Share of edges dropped in view 2.")
+    mask1: Share = setting(0.5, "Share of attribute columns masked in view 1.")
+    mask2: Share = setting(0.5, "Share of attribute columns masked in view 2.")
+    momentum: Probability = setting(
+        0.99, "Share of its own weights that the target keeps in the first epoch."
+    )
+    lr: Positive = setting(1e-3, "Highest learning rate of AdamW.")
+    weight_decay: Weight = setting(1e-5, "Weight decay in AdamW.")
+    epochs: Count = setting(300, "Training epochs.")
+    warmup_epochs: Whole = setting(30, "Epochs in which the learning rate rises.")
 
 
 class Network(nn.Module):

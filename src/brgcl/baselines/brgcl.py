@@ -20,9 +20,14 @@ def fit(
     generator: torch.Generator,
     report: Reporter | None = None,
     checkpoint: Path | None = None,
+    seed: int | None = None,
 ) -> Fitted:
-    """Train BRGCL on attributes and edges; `labels` are not read."""
-    seed = int(torch.randint(2**31 - 1, (), generator=generator))
+    """Train BRGCL on attributes and edges; `labels` are not read.
+
+    The seed of the model is drawn from `generator`, unless one is given.
+    """
+    if seed is None:
+        seed = int(torch.randint(2**31 - 1, (), generator=generator))
     model = BRGCL.from_config(config.replace(seed=seed))
     callback = None
     if report is not None:

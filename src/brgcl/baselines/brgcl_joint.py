@@ -21,7 +21,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import labelled_nodes, seeded
-from brgcl.config import BRGCLConfig, Count, Positive, Weight
+from brgcl.config import BRGCLConfig, Count, Positive, Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.confidence import threshold
 from brgcl.method.inputs import prepare
@@ -43,18 +43,17 @@ from brgcl.tasks.soft_labels import soft_targets
 class BRGCLJointConfig(BRGCLConfig):
     """Settings of joint training: those of BRGCL and of the classifier."""
 
-    head_units: Count = 128
-    """Hidden units of the classifier."""
-    head_lr: Positive = 0.01
-    """Learning rate of the classifier's weights; `lr` is that of the encoder's."""
-    class_weight: Weight = 1.0
-    """Weight of the classifier's loss."""
-    soft_labels: SoftLabels = "normalize"
-    """Targets: propagated labels with rows of sum 1, their softmax (the paper), or hard ones."""
-    patience: None = None
-    """None: validation labels choose the epoch."""
-    device: Literal["cpu"] = "cpu"
-    """Joint training runs on the processor only."""
+    head_units: Count = setting(128, "Hidden units of the classifier.")
+    head_lr: Positive = setting(
+        0.01, "Learning rate of the classifier's weights; `lr` is that of the encoder's."
+    )
+    class_weight: Weight = setting(1.0, "Weight of the classifier's loss.")
+    soft_labels: SoftLabels = setting(
+        "normalize",
+        "Targets: propagated labels with rows of sum 1, their softmax (the paper), or hard ones.",
+    )
+    patience: None = setting(None, "None: validation labels choose the epoch.")
+    device: Literal["cpu"] = setting("cpu", "Joint training runs on the processor only.")
 
 
 def fit(

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
-from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
+from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -31,24 +31,17 @@ from brgcl.method.views import View, make_view
 class CCASSGConfig(Settings):
     """Settings of CCA-SSG."""
 
-    encoder: Literal["gcn", "mlp"] = "gcn"
-    """Graph convolutions, or a perceptron of two layers that sees no edges."""
-    num_layers: Count = 2
-    """Graph convolutions (gcn only)."""
-    hidden: Count = 512
-    """Units of every layer but the last."""
-    dim: Count = 512
-    """Dimension of the representations."""
-    drop: Share = 0.4
-    """Share of edges dropped in each view."""
-    mask: Share = 0.1
-    """Share of attribute columns masked in each view."""
-    decorrelation_weight: Weight = 1e-3
-    """Weight of the decorrelation of dimensions."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam."""
-    epochs: Count = 50
-    """Training epochs."""
+    encoder: Literal["gcn", "mlp"] = setting(
+        "gcn", "Graph convolutions, or a perceptron of two layers that sees no edges."
+    )
+    num_layers: Count = setting(2, "Graph convolutions (gcn only).")
+    hidden: Count = setting(512, "Units of every layer but the last.")
+    dim: Count = setting(512, "Dimension of the representations.")
+    drop: Share = setting(0.4, "Share of edges dropped in each view.")
+    mask: Share = setting(0.1, "Share of attribute columns masked in each view.")
+    decorrelation_weight: Weight = setting(1e-3, "Weight of the decorrelation of dimensions.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam.")
+    epochs: Count = setting(50, "Training epochs.")
 
 
 def fit(

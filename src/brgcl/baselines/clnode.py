@@ -24,7 +24,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
-from brgcl.config import Count, Fraction, Weight
+from brgcl.config import Count, Fraction, Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
@@ -37,14 +37,12 @@ LEAST = 1e-6  # relative similarity of the hardest nodes
 class CLNodeConfig(GCNConfig):
     """Settings of CLNode; those of the GCN hold for both of its trainings."""
 
-    epochs: Count = 500
-    """Training epochs of each network."""
-    alpha: Weight = 1.0
-    """Weight of the global difficulty beside the local one."""
-    start_share: Fraction = 0.75
-    """Share of the labels, the easiest, learned from at first."""
-    full_after: Count = 100
-    """Epochs until all labels are learned from."""
+    epochs: Count = setting(500, "Training epochs of each network.")
+    alpha: Weight = setting(1.0, "Weight of the global difficulty beside the local one.")
+    start_share: Fraction = setting(
+        0.75, "Share of the labels, the easiest, learned from at first."
+    )
+    full_after: Count = setting(100, "Epochs until all labels are learned from.")
 
 
 def local_difficulty(classes: Tensor, transition: Matrix, num_classes: int) -> Tensor:

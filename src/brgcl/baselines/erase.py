@@ -28,7 +28,17 @@ from brgcl.baselines.shared.attention import Attention, Links
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import labelled_nodes, seeded
-from brgcl.config import Count, Positive, Probability, Settings, Share, Weight, Whole, require
+from brgcl.config import (
+    Count,
+    Positive,
+    Probability,
+    Settings,
+    Share,
+    Weight,
+    Whole,
+    require,
+    setting,
+)
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.inputs import prepare
@@ -39,36 +49,25 @@ from brgcl.method.sparse import Matrix
 class ERASEConfig(Settings):
     """Settings of ERASE."""
 
-    hidden: Count = 256
-    """Units of the first layer, over all heads."""
-    heads: Count = 8
-    """Attention heads of the first layer; the second has one."""
-    dim: Count = 512
-    """Dimension of the representations."""
-    dropout: Share = 0.5
-    """Share dropped of the input of each layer."""
-    gamma1: Positive = 1.0
-    """Weight of the rate within classes, and precision of the rate of all rows."""
-    gamma2: Weight = 2.0
-    """Weight of the rate of all rows."""
-    eps: Positive = 0.05
-    """Distortion up to which rows are coded."""
-    alpha: Probability = 0.6
-    """Share that a label keeps in a step of propagation."""
-    beta: Probability = 0.6
-    """Weight of the labels against the class means."""
-    steps: Whole = 5
-    """Steps of propagation."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam (AMSGrad)."""
-    weight_decay: Weight = 5e-4
-    """L2 penalty in Adam."""
-    epochs: Count = 400
-    """Training epochs at most."""
-    patience: Count = 150
-    """Stop after so many epochs without a better validation accuracy."""
-    every: Count = 10
-    """Epochs between two looks at the validation labels."""
+    hidden: Count = setting(256, "Units of the first layer, over all heads.")
+    heads: Count = setting(8, "Attention heads of the first layer; the second has one.")
+    dim: Count = setting(512, "Dimension of the representations.")
+    dropout: Share = setting(0.5, "Share dropped of the input of each layer.")
+    gamma1: Positive = setting(
+        1.0, "Weight of the rate within classes, and precision of the rate of all rows."
+    )
+    gamma2: Weight = setting(2.0, "Weight of the rate of all rows.")
+    eps: Positive = setting(0.05, "Distortion up to which rows are coded.")
+    alpha: Probability = setting(0.6, "Share that a label keeps in a step of propagation.")
+    beta: Probability = setting(0.6, "Weight of the labels against the class means.")
+    steps: Whole = setting(5, "Steps of propagation.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam (AMSGrad).")
+    weight_decay: Weight = setting(5e-4, "L2 penalty in Adam.")
+    epochs: Count = setting(400, "Training epochs at most.")
+    patience: Count = setting(
+        150, "Stop after so many epochs without a better validation accuracy."
+    )
+    every: Count = setting(10, "Epochs between two looks at the validation labels.")
 
     def __post_init__(self) -> None:
         """Check every field, and what they need of each other."""

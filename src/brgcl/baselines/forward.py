@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
-from brgcl.config import Count
+from brgcl.config import Count, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 
@@ -30,8 +30,9 @@ SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
 class ForwardConfig(GCNConfig):
     """Settings of forward correction; those of the GCN hold for both of its trainings."""
 
-    pretrain_epochs: Count = 200
-    """Epochs of the first training, from which T is estimated."""
+    pretrain_epochs: Count = setting(
+        200, "Epochs of the first training, from which T is estimated."
+    )
 
 
 def estimated_transition(probabilities: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
-from brgcl.config import Count, Positive, Scaling, Settings
+from brgcl.config import Count, Positive, Scaling, Settings, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -26,18 +26,17 @@ from brgcl.method.node_loss import sample_negatives
 class GAEConfig(Settings):
     """Settings of GAE, those of its authors."""
 
-    hidden: Count = 32
-    """Units of the hidden layer."""
-    dim: Count = 16
-    """Dimension of the representations."""
-    lr: Positive = 0.01
-    """Learning rate of Adam."""
-    epochs: Count = 200
-    """Training epochs."""
-    num_negatives: Count | Literal["auto"] | None = "auto"
-    """Nodes drawn per epoch to pair all with: none = all, auto = all up to 10,000, then 512."""
-    attributes: Literal["auto"] | Scaling = "none"
-    """Scaling of attributes: none = as given; auto = as in brgcl."""
+    hidden: Count = setting(32, "Units of the hidden layer.")
+    dim: Count = setting(16, "Dimension of the representations.")
+    lr: Positive = setting(0.01, "Learning rate of Adam.")
+    epochs: Count = setting(200, "Training epochs.")
+    num_negatives: Count | Literal["auto"] | None = setting(
+        "auto",
+        "Nodes drawn per epoch to pair all with: none = all, auto = all up to 10,000, then 512.",
+    )
+    attributes: Literal["auto"] | Scaling = setting(
+        "none", "Scaling of attributes: none = as given; auto = as in brgcl."
+    )
 
 
 def fit(

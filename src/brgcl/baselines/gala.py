@@ -25,7 +25,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory
-from brgcl.config import Count, Positive, Scaling, Settings, Share
+from brgcl.config import Count, Positive, Scaling, Settings, Share, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency
@@ -41,20 +41,23 @@ MOST_HELD_OUT = 20_000  # attributes
 class GALAConfig(Settings):
     """Settings of GALA."""
 
-    hidden: Count | Literal["auto"] = "auto"
-    """Units of the outer hidden layers: auto = 1,600 up to 5,000 nodes, then 256."""
-    dim: Count | Literal["auto"] = "auto"
-    """Dimension of the representations: auto = 400 up to 5,000 nodes, then 64."""
-    lr: Positive = 1e-4
-    """Learning rate of Adam."""
-    epochs: Count = 1000
-    """Training epochs at most."""
-    held_out: Share = 0.1
-    """Share of the attributes that chooses the epoch; 0 = train for all epochs."""
-    patience: Count = 50
-    """Stop after so many epochs in which the attributes held out were told no better."""
-    attributes: Literal["auto"] | Scaling = "none"
-    """Scaling of attributes: none = as given; auto = as in brgcl."""
+    hidden: Count | Literal["auto"] = setting(
+        "auto", "Units of the outer hidden layers: auto = 1,600 up to 5,000 nodes, then 256."
+    )
+    dim: Count | Literal["auto"] = setting(
+        "auto", "Dimension of the representations: auto = 400 up to 5,000 nodes, then 64."
+    )
+    lr: Positive = setting(1e-4, "Learning rate of Adam.")
+    epochs: Count = setting(1000, "Training epochs at most.")
+    held_out: Share = setting(
+        0.1, "Share of the attributes that chooses the epoch; 0 = train for all epochs."
+    )
+    patience: Count = setting(
+        50, "Stop after so many epochs in which the attributes held out were told no better."
+    )
+    attributes: Literal["auto"] | Scaling = setting(
+        "none", "Scaling of attributes: none = as given; auto = as in brgcl."
+    )
 
 
 def widths(config: GALAConfig, num_nodes: int) -> tuple[int, int]:

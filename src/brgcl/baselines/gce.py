@@ -22,7 +22,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, make_gcn, run_gcn, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
-from brgcl.config import Count, Fraction
+from brgcl.config import Count, Fraction, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 
@@ -34,16 +34,14 @@ SMALLEST = 1e-7  # probability below which p^q has no useful slope
 class GCEConfig(GCNConfig):
     """Settings of the generalised cross-entropy on a GCN."""
 
-    epochs: Count = 300
-    """Training epochs; more than the GCN's because the loss starts flat."""
-    q: Fraction = 0.7
-    """Between cross-entropy (near 0) and mean absolute error (1)."""
-    truncate: bool = False
-    """Whether labels with a low probability stop counting."""
+    epochs: Count = setting(
+        300, "Training epochs; more than the GCN's because the loss starts flat."
+    )
+    q: Fraction = setting(0.7, "Between cross-entropy (near 0) and mean absolute error (1).")
+    truncate: bool = setting(False, "Whether labels with a low probability stop counting.")
     k: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Probability at or below which a label stops counting, if truncated."""
-    prune_from: Count = 100
-    """First epoch at which labels may stop counting, if truncated."""
+    prune_from: Count = setting(100, "First epoch at which labels may stop counting, if truncated.")
 
 
 def generalized_cross_entropy(logits: Tensor, target: Tensor, q: float) -> Tensor:

@@ -29,7 +29,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import seeded
-from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight
+from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -48,30 +48,23 @@ from brgcl.method.views import two_views
 class GRACEConfig(Settings):
     """Settings of GRACE."""
 
-    dim: Count = 128
-    """Dimension of the representations; the first layer has twice as many units."""
-    projection_dim: Count = 128
-    """Units of the projection's hidden layer."""
-    activation: Literal["relu", "prelu"] = "relu"
-    """Non-linearity after both layers."""
-    drop1: Share = 0.2
-    """Share of edges dropped in view 1."""
-    drop2: Share = 0.4
-    """Share of edges dropped in view 2."""
-    mask1: Share = 0.3
-    """Share of attribute columns masked in view 1."""
-    mask2: Share = 0.4
-    """Share of attribute columns masked in view 2."""
-    tau: Annotated[float, Ge(0.05)] = 0.4  # exp(1 / tau) is not shifted
-    """Temperature."""
-    num_negatives: Annotated[int, Ge(2)] | Literal["auto"] | None = "auto"
-    """Sampled negatives per epoch: none = all nodes, auto = all up to 4,000 nodes, then 512."""
-    lr: Positive = 5e-4
-    """Learning rate of Adam."""
-    weight_decay: Weight = 1e-5
-    """L2 penalty in Adam."""
-    epochs: Count = 200
-    """Training epochs."""
+    dim: Count = setting(
+        128, "Dimension of the representations; the first layer has twice as many units."
+    )
+    projection_dim: Count = setting(128, "Units of the projection's hidden layer.")
+    activation: Literal["relu", "prelu"] = setting("relu", "Non-linearity after both layers.")
+    drop1: Share = setting(0.2, "Share of edges dropped in view 1.")
+    drop2: Share = setting(0.4, "Share of edges dropped in view 2.")
+    mask1: Share = setting(0.3, "Share of attribute columns masked in view 1.")
+    mask2: Share = setting(0.4, "Share of attribute columns masked in view 2.")
+    tau: Annotated[float, Ge(0.05)] = setting(0.4, "Temperature.")  # exp(1 / tau) is not shifted
+    num_negatives: Annotated[int, Ge(2)] | Literal["auto"] | None = setting(
+        "auto",
+        "Sampled negatives per epoch: none = all nodes, auto = all up to 4,000 nodes, then 512.",
+    )
+    lr: Positive = setting(5e-4, "Learning rate of Adam.")
+    weight_decay: Weight = setting(1e-5, "L2 penalty in Adam.")
+    epochs: Count = setting(200, "Training epochs.")
 
 
 def fit(

@@ -25,7 +25,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.attention import Attention, Links, attend, mix
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory, seeded
-from brgcl.config import Count, Positive, Settings, Share, Weight, require
+from brgcl.config import Count, Positive, Settings, Share, Weight, require, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
@@ -37,26 +37,19 @@ TINY = 1e-12
 class GraphMAEConfig(Settings):
     """Settings of GraphMAE."""
 
-    dim: Count = 512
-    """Units of both layers and dimension of the representations."""
-    heads: Count = 4
-    """Attention heads, among which the units are divided."""
+    dim: Count = setting(512, "Units of both layers and dimension of the representations.")
+    heads: Count = setting(4, "Attention heads, among which the units are divided.")
     mask: Annotated[float, Interval(gt=0, lt=1)] = 0.5
     """Share of nodes whose attributes are hidden."""
-    replace: Share = 0.05
-    """Share of these that show another node's attributes instead of the token."""
-    exponent: Annotated[float, Ge(1)] = 3.0
-    """Exponent of the error."""
-    input_dropout: Share = 0.2
-    """Share dropped of the input of each layer."""
-    attention_dropout: Share = 0.1
-    """Share of attention dropped."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam, which falls to 0 along a cosine."""
-    weight_decay: Weight = 2e-4
-    """L2 penalty in Adam."""
-    epochs: Count = 1500
-    """Training epochs."""
+    replace: Share = setting(
+        0.05, "Share of these that show another node's attributes instead of the token."
+    )
+    exponent: Annotated[float, Ge(1)] = setting(3.0, "Exponent of the error.")
+    input_dropout: Share = setting(0.2, "Share dropped of the input of each layer.")
+    attention_dropout: Share = setting(0.1, "Share of attention dropped.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam, which falls to 0 along a cosine.")
+    weight_decay: Weight = setting(2e-4, "L2 penalty in Adam.")
+    epochs: Count = setting(1500, "Training epochs.")
 
     def __post_init__(self) -> None:
         """Check every field, and what they need of each other."""

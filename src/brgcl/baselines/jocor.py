@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig, kept_share, smallest, train_peers
-from brgcl.config import Share
+from brgcl.config import Share, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 
@@ -25,8 +25,7 @@ from brgcl.method.inputs import prepare
 class JoCoRConfig(PeersConfig):
     """Settings of JoCoR."""
 
-    lam: Share = 0.1
-    """Weight of agreement; 1 - lam is that of the labels."""
+    lam: Share = setting(0.1, "Weight of agreement; 1 - lam is that of the labels.")
 
 
 def joint_losses(first: Tensor, second: Tensor, target: Tensor, lam: float) -> Tensor:

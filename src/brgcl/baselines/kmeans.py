@@ -11,7 +11,7 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
-from brgcl.config import Scaling, Settings
+from brgcl.config import Scaling, Settings, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import scale
 
@@ -20,8 +20,10 @@ from brgcl.method.inputs import scale
 class KMeansConfig(Settings):
     """Settings of K-means on attributes."""
 
-    attributes: Literal["auto"] | Scaling = "auto"
-    """Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns."""
+    attributes: Literal["auto"] | Scaling = setting(
+        "auto",
+        "Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns.",
+    )
 
 
 def fit(

@@ -22,7 +22,7 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
-from brgcl.config import Count, Fraction, Share
+from brgcl.config import Count, Fraction, Share, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_from_scipy
@@ -35,14 +35,13 @@ COLUMNS_PER_TILE = 256
 class MVGRLConfig(InfomaxConfig):
     """Settings of MVGRL."""
 
-    alpha: Fraction = 0.2
-    """Teleport probability of the diffusion."""
-    steps: Count = 20
-    """Rounds of the diffusion."""
-    cutoff: Share = 0.0
-    """Entries of the diffusion below it become 0 and columns are rescaled; 0 leaves it as it is."""
-    epochs: Count = 3000
-    """Most training epochs."""
+    alpha: Fraction = setting(0.2, "Teleport probability of the diffusion.")
+    steps: Count = setting(20, "Rounds of the diffusion.")
+    cutoff: Share = setting(
+        0.0,
+        "Entries of the diffusion below it become 0 and columns are rescaled; 0 leaves it as it is.",
+    )
+    epochs: Count = setting(3000, "Most training epochs.")
 
 
 def fit(

@@ -34,7 +34,7 @@ from brgcl.baselines.shared.learned_edges import (
     most_similar,
     without,
 )
-from brgcl.config import Count, Positive, Probability, Weight, require
+from brgcl.config import Count, Positive, Probability, Weight, require, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
@@ -50,26 +50,25 @@ Mix = Callable[[Tensor], Tensor]  # the operator of a GCN layer, (N, K) -> (N, K
 class NRGNNConfig(GCNConfig):
     """Settings of NRGNN."""
 
-    lr: Positive = 0.001
-    """Learning rate of Adam."""
-    candidates: Literal["sparse", "published"] = "sparse"
-    """New edges to V_A: the n_p largest weights per node, or all N |V_A| as published."""
-    n_p: Count | Literal[-1] = 50
-    """Candidate edges per node; -1 = to all labelled nodes (published only)."""
-    p_u: Probability = 0.8
-    """Probability above which a prediction of the miner becomes a pseudo label."""
-    t_small: Weight = 0.1
-    """Smaller edge weights are set to 0."""
-    alpha: Weight = 0.03
-    """Weight of the edge predictor's loss."""
-    beta: Weight = 1.0
-    """Weight of the loss on pseudo labels."""
-    edge_hidden: Count = 64
-    """Units of both layers of the edge predictor."""
-    n_n: Count = 50
-    """Non-edges drawn per node and epoch; half of them are used."""
-    pool: Count = 4096
-    """Labelled nodes, or members of V_A, among which similar ones are searched; random ones."""
+    lr: Positive = setting(0.001, "Learning rate of Adam.")
+    candidates: Literal["sparse", "published"] = setting(
+        "sparse", "New edges to V_A: the n_p largest weights per node, or all N |V_A| as published."
+    )
+    n_p: Count | Literal[-1] = setting(
+        50, "Candidate edges per node; -1 = to all labelled nodes (published only)."
+    )
+    p_u: Probability = setting(
+        0.8, "Probability above which a prediction of the miner becomes a pseudo label."
+    )
+    t_small: Weight = setting(0.1, "Smaller edge weights are set to 0.")
+    alpha: Weight = setting(0.03, "Weight of the edge predictor's loss.")
+    beta: Weight = setting(1.0, "Weight of the loss on pseudo labels.")
+    edge_hidden: Count = setting(64, "Units of both layers of the edge predictor.")
+    n_n: Count = setting(50, "Non-edges drawn per node and epoch; half of them are used.")
+    pool: Count = setting(
+        4096,
+        "Labelled nodes, or members of V_A, among which similar ones are searched; random ones.",
+    )
 
     def __post_init__(self) -> None:
         """Check every field, and what they need of each other."""

@@ -10,7 +10,7 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
-from brgcl.config import Count, Settings
+from brgcl.config import Count, Settings, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -20,12 +20,9 @@ from brgcl.method.inputs import prepare
 class RandomGCNConfig(Settings):
     """Settings of the untrained encoder, those of brgcl's encoder."""
 
-    hidden: Count = 512
-    """Units of every layer but the last."""
-    dim: Count = 256
-    """Dimension of the representations."""
-    num_layers: Count = 2
-    """Graph convolutions."""
+    hidden: Count = setting(512, "Units of every layer but the last.")
+    dim: Count = setting(256, "Dimension of the representations.")
+    num_layers: Count = setting(2, "Graph convolutions.")
 
 
 def fit(

@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
-from brgcl.config import Count, Positive, Probability, Settings, Weight
+from brgcl.config import Count, Positive, Probability, Settings, Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import prepare
@@ -32,16 +32,13 @@ BLOCK = 256  # columns diffused at a time, so that memory stays at a few N x BLO
 class S2GCConfig(Settings):
     """Settings of S²GC, those of its authors for Cora."""
 
-    steps: Count = 16
-    """Diffusion steps, K."""
-    alpha: Probability = 0.05
-    """Weight of a node's own attributes beside the average over the steps."""
-    lr: Positive = 0.2
-    """Learning rate of Adam; high because the model is linear."""
-    weight_decay: Weight = 1e-5
-    """L2 penalty in Adam."""
-    epochs: Count = 100
-    """Training epochs."""
+    steps: Count = setting(16, "Diffusion steps, K.")
+    alpha: Probability = setting(
+        0.05, "Weight of a node's own attributes beside the average over the steps."
+    )
+    lr: Positive = setting(0.2, "Learning rate of Adam; high because the model is linear.")
+    weight_decay: Weight = setting(1e-5, "L2 penalty in Adam.")
+    epochs: Count = setting(100, "Training epochs.")
 
 
 def diffuse(adjacency: Matrix, dense: Tensor, steps: int, alpha: float) -> Tensor:

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory, seeded
-from brgcl.config import Count, Scaling, Settings
+from brgcl.config import Count, Scaling, Settings, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
@@ -33,18 +33,21 @@ from brgcl.tasks.cluster import kmeans
 class S2GCFeaturesConfig(Settings):
     """Settings of S2GC features."""
 
-    num_clusters: Count = 7
-    """Clusters K in the distance that chooses the power; the authors give the number of classes."""
-    dim: Count = 16
-    """Dimension of the representations."""
-    max_power: Count = 60
-    """Largest power that is tried."""
-    repeats: Count = 10
-    """Runs of K-means, each the best of 10 starts, over which the distance is averaged."""
-    max_nodes: Count = 5000
-    """Nodes, drawn at random, on which the distance is measured at most."""
-    attributes: Literal["auto"] | Scaling = "none"
-    """Scaling of attributes: none = as given; auto = as in brgcl."""
+    num_clusters: Count = setting(
+        7,
+        "Clusters K in the distance that chooses the power; the authors give the number of classes.",
+    )
+    dim: Count = setting(16, "Dimension of the representations.")
+    max_power: Count = setting(60, "Largest power that is tried.")
+    repeats: Count = setting(
+        10, "Runs of K-means, each the best of 10 starts, over which the distance is averaged."
+    )
+    max_nodes: Count = setting(
+        5000, "Nodes, drawn at random, on which the distance is measured at most."
+    )
+    attributes: Literal["auto"] | Scaling = setting(
+        "none", "Scaling of attributes: none = as given; auto = as in brgcl."
+    )
 
 
 def loopless_adjacency(graph: Data) -> Matrix:

@@ -19,7 +19,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
-from brgcl.config import Count, Weight, require
+from brgcl.config import Count, Weight, require, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 
@@ -28,14 +28,12 @@ from brgcl.method.inputs import prepare
 class SCEConfig(GCNConfig):
     """Settings of the symmetric cross-entropy on a GCN."""
 
-    epochs: Count = 500
-    """Training epochs; more than the GCN's because the reverse term starts flat."""
-    alpha: Weight = 0.1
-    """Weight of cross-entropy."""
-    beta: Weight = 1.0
-    """Weight of reverse cross-entropy."""
-    log_zero: Annotated[float, Lt(0)] = -4.0
-    """What log 0 is set to, A."""
+    epochs: Count = setting(
+        500, "Training epochs; more than the GCN's because the reverse term starts flat."
+    )
+    alpha: Weight = setting(0.1, "Weight of cross-entropy.")
+    beta: Weight = setting(1.0, "Weight of reverse cross-entropy.")
+    log_zero: Annotated[float, Lt(0)] = setting(-4.0, "What log 0 is set to, A.")
 
     def __post_init__(self) -> None:
         """Check every field, and what they need of each other."""

@@ -18,7 +18,7 @@ from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels
 from brgcl.baselines.shared.inputs import labelled_nodes, stage
-from brgcl.config import Weight
+from brgcl.config import Weight, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.graph import Adjacency
 from brgcl.method.inputs import prepare
@@ -28,8 +28,7 @@ from brgcl.method.inputs import prepare
 class SelfTrainingConfig(GCNConfig):
     """Settings of self-training; those of the GCN hold for both of its trainings."""
 
-    factor: Weight = 3.0
-    """How many times eta labels are added."""
+    factor: Weight = setting(3.0, "How many times eta labels are added.")
 
 
 def quotas(labels: Tensor, num_classes: int, adjacency: Adjacency, factor: float) -> Tensor:

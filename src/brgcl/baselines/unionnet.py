@@ -22,7 +22,7 @@ from torch_geometric.data import Data
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.learned_edges import Candidates, among, distinct, most_similar
-from brgcl.config import Count, Probability, Weight, Whole
+from brgcl.config import Count, Probability, Weight, Whole, setting
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.method.inputs import prepare
 
@@ -33,18 +33,14 @@ POOL = 4096  # labelled nodes among which similar ones are searched
 class UnionNETConfig(GCNConfig):
     """Settings of UnionNET: those of the GCN and of the votes."""
 
-    warmup_epochs: Whole = 50
-    """Epochs with plain cross-entropy, before the votes count."""
-    num_walks: Count = 10
-    """Random walks from each labelled node."""
-    walk_length: Count = 10
-    """Steps of a walk."""
-    support: Count = 5
-    """Least number of voters; where walks meet fewer, nodes with similar output join."""
-    alpha: Probability = 0.5
-    """Weight of the corrected labels against the given ones."""
-    beta: Weight = 1.0
-    """Weight of the prior on the shares of classes."""
+    warmup_epochs: Whole = setting(50, "Epochs with plain cross-entropy, before the votes count.")
+    num_walks: Count = setting(10, "Random walks from each labelled node.")
+    walk_length: Count = setting(10, "Steps of a walk.")
+    support: Count = setting(
+        5, "Least number of voters; where walks meet fewer, nodes with similar output join."
+    )
+    alpha: Probability = setting(0.5, "Weight of the corrected labels against the given ones.")
+    beta: Weight = setting(1.0, "Weight of the prior on the shares of classes.")
 
 
 def fit(

@@ -1,4 +1,4 @@
-"""Tables and figures as data: one TOML file each, read into a grid of experiments.
+"""Experiments: tables and figures as data, one TOML file each, read into a grid of runs.
 
 A file holds the grid (data sets, rows, noises, levels, seeds), the settings of each row, the
 published means and deviations, and notes on what cannot be compared:
@@ -9,6 +9,7 @@ published means and deviations, and notes on what cannot be compared:
     task = "classify"                 or "cluster", "prototypes"
     metrics = ["accuracy"]
     protocol = "clean-val"
+    published_label = "paper"         the word before published values; "published" if of others
     reference = "brgcl"               the row that the others are compared with, draw by draw
     noise = ["symmetric"]
     levels = [0.0, 0.2, 0.4]
@@ -20,7 +21,7 @@ published means and deviations, and notes on what cannot be compared:
     [rows.wide]                       or a name of its own for a method with other settings
     method = "gcn"
     preset = "reduced"                with the method's settings for expensive graphs
-    settings = { hidden = 64 }        "@level", "@classes": the cell's own values; "@none": None
+    settings = { hidden = 64 }        "@level", "@classes": the run's own values; "@none": None
     published = "gcn"                 whose published values stand beside it
     note = "..."
     levels, datasets                  where it has less than the rest
@@ -42,7 +43,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
 from brgcl.methods import find_method
@@ -75,7 +76,7 @@ class Row:
     method: str = ""
     preset: str = "default"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    rule: str = "auto"
+    rule: str = "best"
     soft_labels: str = "normalize"
     published: str = ""
     note: str = ""
@@ -86,7 +87,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Suite:
+class Experiment:
     """A table or figure; see the head of this file."""
 
     name: str
@@ -96,6 +97,7 @@ class Suite:
     task: str = "classify"
     metrics: Sequence[str] = ("accuracy",)
     protocol: str = "clean-val"
+    published_label: str = "paper"
     reference: str = "brgcl"
     noise: Sequence[str] = ("none",)
     levels: Sequence[float] = (0.0,)
@@ -129,38 +131,38 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of a table; None stands for all there is.
+class Selection:
+    """A part of an experiment; None stands for all there is.
 
     Attributes:
         datasets: Some graphs only.
         rows: Some rows only.
         levels: Some levels only.
         seeds: So many draws instead of the table's own number.
-        split: Nodes that are scored.
+        scored_on: Nodes that are scored.
     """
 
     datasets: Sequence[str] | None = None
     rows: Sequence[str] | None = None
     levels: Sequence[float] | None = None
     seeds: int | None = None
-    split: str = "test"
+    scored_on: str = "test"
 
 
-WHOLE = Part()
+WHOLE = Selection()
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One draw of one cell of a table."""
+class PlannedRun:
+    """One run of an experiment, with the row and column that it belongs to."""
 
     row: str
     noise: str
     level: float
-    experiment: Experiment
+    spec: RunSpec
 
 
-def suite_names() -> list[str]:
+def experiment_names() -> list[str]:
     """Names of the tables and figures that come with brgcl."""
     folder = resources.files("brgcl") / "experiments"
     return sorted(
@@ -168,20 +170,20 @@ def suite_names() -> list[str]:
     )
 
 
-def load_suite(name: str) -> Suite:
+def load_experiment(name: str) -> Experiment:
     """Read a table by name, or a file of one's own (a path that ends in .toml)."""
     if name.endswith(".toml"):
         path = Path(name)
         if not path.is_file():
             raise InputError(f"there is no file '{name}'")
         return _parse(path.stem, path.read_text(encoding="utf-8"), name)
-    if name not in suite_names():
-        raise unknown_name("experiment", name, suite_names())
+    if name not in experiment_names():
+        raise unknown_name("experiment", name, experiment_names())
     file = resources.files("brgcl") / "experiments" / f"{name}.toml"
     return _parse(name, file.read_text(encoding="utf-8"), file.name)
 
 
-def _parse(name: str, text: str, where: str) -> Suite:
+def _parse(name: str, text: str, where: str) -> Experiment:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -190,10 +192,10 @@ def _parse(name: str, text: str, where: str) -> Suite:
         row: _make(Row, {"method": row, "name": row, "published": row, **told}, f"{where}, {row}")
         for row, told in values.pop("rows", {}).items()
     }
-    suite: Suite = _make(Suite, {"name": name, **values, "rows": rows}, where)
+    experiment: Experiment = _make(Experiment, {"name": name, **values, "rows": rows}, where)
     for what, found, known in (
-        ("kind", [suite.kind], KINDS),
-        ("data set", suite.datasets, list(DATASETS)),
+        ("kind", [experiment.kind], KINDS),
+        ("data set", experiment.datasets, list(DATASETS)),
         ("preset", [row.preset for row in rows.values()], PRESETS),
     ):
         for each in found:
@@ -201,11 +203,11 @@ def _parse(name: str, text: str, where: str) -> Suite:
                 raise unknown_name(f"{what} in '{where}'", each, known)
     for row in rows.values():
         find_method(row.method)
-    for entry in suite.published:
-        if len(entry["mean"]) != len(suite.levels):
+    for entry in experiment.published:
+        if len(entry["mean"]) != len(experiment.levels):
             raise InputError(f"'{where}': {entry['row']} has {len(entry['mean'])} published means "
-                             f"for {len(suite.levels)} levels")  # fmt: skip
-    return suite
+                             f"for {len(experiment.levels)} levels")  # fmt: skip
+    return experiment
 
 
 def _make(cls: Any, values: Mapping[str, Any], where: str) -> Any:
@@ -219,56 +221,57 @@ def _make(cls: Any, values: Mapping[str, Any], where: str) -> Any:
         raise InputError(f"'{where}': {error}") from error
 
 
-def cells(suite: Suite, part: Part = WHOLE) -> list[Cell]:
-    """List the cells of a table, or of a part of it, one for each draw."""
+def runs(experiment: Experiment, selection: Selection = WHOLE) -> list[PlannedRun]:
+    """List the runs of an experiment, or of a selection, one for each draw."""
     for what, asked, known in (
-        ("data set of this experiment", part.datasets, suite.datasets),
-        ("row of this experiment", part.rows, list(suite.rows)),
-        ("level of this experiment", part.levels, suite.levels),
+        ("data set of this experiment", selection.datasets, experiment.datasets),
+        ("row of this experiment", selection.rows, list(experiment.rows)),
+        ("level of this experiment", selection.levels, experiment.levels),
     ):
         for each in asked or ():
             if each not in known:
                 raise unknown_name(what, str(each), map(str, known))
-    if suite.kind != "grid":
+    if experiment.kind != "grid":
         return []  # facts: nothing is run for them
-    found = []
-    for dataset in suite.datasets if part.datasets is None else part.datasets:
-        for name in suite.rows if part.rows is None else part.rows:
-            row = suite.rows[name]
-            if row.datasets is not None and dataset not in row.datasets:
-                continue
-            draws = num_draws(suite, row, dataset) if part.seeds is None else part.seeds
-            for noise, level in suite.columns():
-                if level not in (suite.levels if part.levels is None else part.levels):
-                    continue
-                if row.levels is not None and level not in row.levels:
-                    continue
-                found += [
-                    Cell(name, noise, level,
-                         _experiment(suite, row, dataset, noise, level, seed, part.split))
-                    for seed in range(draws)
-                ]  # fmt: skip
-    return found
-
-
-def cells_of(suites: Sequence[Suite], part: Part = WHOLE) -> list[Cell]:
-    """List the cells of several tables.
-
-    What one of the tables does not have is left out there; what none of them has is an error.
-    """
-    if len(suites) == 1:
-        return cells(suites[0], part)
-    found = []
-    for suite in suites:
-        here = replace(
-            part,
-            datasets=_those_in(suite.datasets, part.datasets),
-            rows=_those_in(list(suite.rows), part.rows),
-            levels=_those_in(suite.levels, part.levels),
+    levels = _chosen(selection.levels, experiment.levels)
+    return [
+        PlannedRun(
+            name,
+            noise,
+            level,
+            _run_spec(experiment, row, dataset, noise, level, seed, selection.scored_on),
         )
-        found += cells(suite, here)
+        for dataset in _chosen(selection.datasets, experiment.datasets)
+        for name in _chosen(selection.rows, list(experiment.rows))
+        if dataset in _chosen((row := experiment.rows[name]).datasets, [dataset])
+        for noise, level in experiment.columns()
+        if level in levels and level in _chosen(row.levels, levels)
+        for seed in range(selection.seeds or num_draws(experiment, row, dataset))
+    ]
+
+
+def _chosen(some: Sequence[T] | None, every: Sequence[T]) -> Sequence[T]:
+    return every if some is None else some
+
+
+def runs_of(experiments: Sequence[Experiment], selection: Selection = WHOLE) -> list[PlannedRun]:
+    """List the runs of several experiments.
+
+    What one of them does not have is left out there; what none of them has is an error.
+    """
+    if len(experiments) == 1:
+        return runs(experiments[0], selection)
+    found = []
+    for experiment in experiments:
+        here = replace(
+            selection,
+            datasets=_those_in(experiment.datasets, selection.datasets),
+            rows=_those_in(list(experiment.rows), selection.rows),
+            levels=_those_in(experiment.levels, selection.levels),
+        )
+        found += runs(experiment, here)
     if not found:
-        raise InputError("none of these experiments has such cells; brgcl bench list shows them")
+        raise InputError("none of these experiments has such runs; brgcl bench list shows them")
     return found
 
 
@@ -276,9 +279,9 @@ def _those_in(known: Sequence[T], asked: Sequence[T] | None) -> list[T] | None:
     return None if asked is None else [each for each in asked if each in known]
 
 
-def num_draws(suite: Suite, row: Row, dataset: str) -> int:
+def num_draws(experiment: Experiment, row: Row, dataset: str) -> int:
     """How many draws a row has on a graph: its own number there, else its own, else the table's."""
-    usual: int = suite.seeds.get(dataset, suite.seeds.get("default", 3))
+    usual: int = experiment.seeds.get(dataset, experiment.seeds.get("default", 3))
     return row.on.get(dataset, {}).get("seeds") or row.seeds or usual
 
 
@@ -299,26 +302,32 @@ def _reduced_note(row: Row, dataset: str) -> str:
     return f"{', '.join(told)}." if told else ""
 
 
-def _experiment(
-    suite: Suite, row: Row, dataset: str, noise: str, level: float, seed: int, split: str
-) -> Experiment:
+def _run_spec(
+    experiment: Experiment,
+    row: Row,
+    dataset: str,
+    noise: str,
+    level: float,
+    seed: int,
+    scored_on: str,
+) -> RunSpec:
     settings = {
         **_reduced(row, dataset),
         **row.settings,
         **row.on.get(dataset, {}).get("settings", {}),
     }
     own = {"@level": level, "@classes": DATASETS[dataset].num_classes, "@none": None}
-    return Experiment.of(
+    return RunSpec.of(
         dataset,
         row.method,
         seed,
         {key: own.get(value, value) if isinstance(value, str) else value
          for key, value in settings.items()},
-        task=suite.task,
-        protocol=suite.protocol,
+        task=experiment.task,
+        protocol=experiment.protocol,
         noise=noise,
         level=level,
         rule=row.rule,
         soft_labels=row.soft_labels,
-        split=split,
+        scored_on=scored_on,
     )  # fmt: skip

@@ -17,11 +17,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.atomic_files import claim_folder, replacing, write_text
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, runs
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS, load_dataset
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import Trial, draw_trial
+from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.method.sparse import csr_to_scipy, is_sparse
 
 INDEX = (
@@ -33,9 +33,9 @@ The noise draws of "{title}" ({name})
 
 index.csv has one line for each draw: its file, the file of its graph, the data set, the protocol,
 the kind and level of noise, the seed, the realised shares of wrong training labels, of corrupted
-attribute cells and of corrupted edges, and the SHA-256 sum of the file. All files are .npz archives
-of plain arrays: numpy.load(file) reads them, without pickle. N nodes are numbered from 0; they,
-their attributes and the classes have the same order in all files of a data set.
+attribute values and of corrupted edges, and the SHA-256 sum of the file. All files are .npz
+archives of plain arrays: numpy.load(file) reads them, without pickle. N nodes are numbered from 0;
+they, their attributes and the classes have the same order in all files of a data set.
 
 A draw, draws/*.npz: what a method may see, and where it is scored
   train_labels        (N,)     observed class of each training node, -1 elsewhere; learn from these
@@ -68,9 +68,9 @@ same ones, and say which protocol it was ({protocol}).
 
 
 def write_draws(
-    suite: Suite,
+    experiment: Experiment,
     folder: Path,
-    part: Part = WHOLE,
+    selection: Selection = WHOLE,
     *,
     root: Path | None = None,
     overwrite: bool = False,
@@ -79,20 +79,20 @@ def write_draws(
     """Write every draw of a table, with an index and a README; returns how many there are.
 
     Args:
-        suite: The table.
+        experiment: The table.
         folder: Where they go.
-        part: A part of it.
+        selection: A part of it.
         root: Folder with the graphs, where it is not the usual one.
         overwrite: Whether the folder may have files.
-        say: Told how far it is.
+        say: Progress callback.
     """
-    found = [c.experiment for c in cells(suite, part)]
-    # all rows of a table meet the same draws, so one cell stands for each
-    wanted = list({draw_name(cell): cell for cell in found}.values())
+    found = [planned.spec for planned in runs(experiment, selection)]
+    # all rows of a table meet the same draws, so one run stands for each
+    wanted = list({draw_name(spec): spec for spec in found}.values())
     if not wanted:
-        raise InputError(f"'{suite.name}' has no draws; brgcl bench list shows what has cells")
+        raise InputError(f"'{experiment.name}' has no draws; brgcl bench list shows what has runs")
     claim_folder(folder, overwrite=overwrite)
-    wanted.sort(key=lambda draw: (list(suite.datasets).index(draw.dataset), draw.seed))
+    wanted.sort(key=lambda draw: (list(experiment.datasets).index(draw.dataset), draw.seed))
     lines: list[dict[str, Any]] = []
     loaded: tuple[str, int] | None = None
     for number, draw in enumerate(wanted, start=1):
@@ -102,7 +102,9 @@ def write_draws(
         graph = _graph_file(draw)
         if not any(line["graph"] == graph for line in lines):
             _write_arrays(folder / graph, graph_arrays(data) | {"true_labels": _plain(data.y)})
-        trial = draw_trial(data, noise=draw.draw(), protocol=draw.protocol, seed=draw.seed)
+        noisy = draw_noisy_graph(
+            data, noise=draw.noise_spec(), protocol=draw.protocol, seed=draw.seed
+        )
         file = f"draws/{draw_name(draw)}.npz"
         say(f"{number} of {len(wanted)}: {file}")
         lines.append(
@@ -114,16 +116,18 @@ def write_draws(
                 "noise": draw.noise,
                 "level": draw.level,
                 "seed": draw.seed,
-                "label_noise": trial.label_noise,
-                "attribute_noise": trial.attribute_noise,
-                "edge_noise": trial.edge_noise,
-                "sha256": _write_arrays(folder / file, draw_arrays(draw, trial)),
+                "label_noise": noisy.label_noise,
+                "attribute_noise": noisy.attribute_noise,
+                "edge_noise": noisy.edge_noise,
+                "sha256": _write_arrays(folder / file, draw_arrays(draw, noisy)),
             }
         )
     _write_index(folder, lines)
-    counts = {len({d.seed for d in wanted if d.dataset == name}) for name in suite.datasets} - {0}
+    counts = {
+        len({d.seed for d in wanted if d.dataset == name}) for name in experiment.datasets
+    } - {0}
     text = README.format(
-        title=suite.title, name=suite.name, protocol=suite.protocol,
+        title=experiment.title, name=experiment.name, protocol=experiment.protocol,
         example=lines[-1]["file"], graph=lines[-1]["graph"],
         seeds=" or ".join(map(str, sorted(counts))),
     )  # fmt: skip
@@ -131,20 +135,20 @@ def write_draws(
     return len(wanted)
 
 
-def draw_name(draw: Experiment) -> str:
+def draw_name(draw: RunSpec) -> str:
     """A short name of a draw, which is that of its file.
 
     Example:
-        >>> draw_name(Experiment(dataset="demo", method="gcn", noise="pair", level=0.2, seed=1))
+        >>> draw_name(RunSpec(dataset="demo", method="gcn", noise="pair", level=0.2, seed=1))
         'demo-pair-0.2-seed1'
     """
     noise = "clean" if draw.noise == "none" else f"{draw.noise.replace('@', '-')}-{draw.level:g}"
     return f"{draw.dataset}-{noise}-seed{draw.seed}"
 
 
-def draw_arrays(draw: Experiment, trial: Trial) -> dict[str, Any]:
+def draw_arrays(draw: RunSpec, noisy: NoisyGraph) -> dict[str, Any]:
     """What a method may see in a draw, and where it is scored, as plain arrays."""
-    labels, noise = trial.labels, draw.draw()
+    labels, noise = noisy.labels, draw.noise_spec()
     train = _plain(labels.train)
     chosen = np.full_like(train, -1) if labels.validation is None else _plain(labels.validation)
     found = {
@@ -152,10 +156,10 @@ def draw_arrays(draw: Experiment, trial: Trial) -> dict[str, Any]:
         "val_labels": chosen,
         "train_mask": train >= 0,
         "val_mask": chosen >= 0,
-        "test_mask": _plain(trial.truth.test),
+        "test_mask": _plain(noisy.truth.test),
         "num_classes": np.asarray(labels.num_classes),
     }
-    graph = graph_arrays(trial.graph)
+    graph = graph_arrays(noisy.graph)
     if noise.attributes is not None:
         found |= {name: array for name, array in graph.items() if name.startswith("x")}
     if noise.edges is not None:
@@ -179,7 +183,7 @@ def graph_arrays(data: Data) -> dict[str, Any]:
     return found
 
 
-def _graph_file(draw: Experiment) -> str:
+def _graph_file(draw: RunSpec) -> str:
     generated = not DATASETS[draw.dataset].files  # another one for each seed
     return f"graphs/{draw.dataset}{f'-seed{draw.seed}' if generated else ''}.npz"
 

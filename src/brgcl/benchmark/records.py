@@ -1,7 +1,7 @@
-"""What experiments found, one JSON line each, in a file that only grows.
+"""What runs found, one JSON line each, in a file that only grows.
 
 A line is written whole and flushed to disk before the next one begins. If the machine stops in
-the middle of a line, that line is dropped: its experiment counts as not done. Several processes
+the middle of a line, that line is dropped: its run counts as not done. Several processes
 may write to one file; a lock beside it lets them take turns.
 """
 
@@ -16,30 +16,34 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.errors import InputError
+from brgcl.methods import find_method
 
 
 @dataclass(frozen=True)
 class Record:
-    """What one experiment found.
+    """What one run found.
 
     Attributes:
-        experiment: What was run.
+        spec: What was run.
         metrics: Scores by name; empty if it failed.
         rule: Classifier that was taken, or "own"; empty where there is none.
         realised: Realised noise of labels, attributes and edges.
         config: All settings of the method.
-        training_seconds: Processor time of the training, whichever cell it was done for.
+        training_seconds: Processor time of the training, whichever run it was done for.
         scoring_seconds: Processor time of classifying or clustering.
         peak_mb: Peak memory of the process during the training; None where it cannot be told.
-        shared_training: Whether another cell's training served.
+        shared_training: Whether the training was done for another run.
         threads: Threads of the training.
         versions: Versions of what computed it.
+        commit: Commit of the source that computed it, or its version where that is all there is;
+            like the next one None in records of earlier versions.
+        processor: Processor that computed it.
         error: Traceback, where it failed.
     """
 
-    experiment: Experiment
+    spec: RunSpec
     metrics: Mapping[str, float]
     rule: str = ""
     realised: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -50,12 +54,15 @@ class Record:
     shared_training: bool = False
     threads: int = 1
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    commit: str | None = None
+    processor: str | None = None
     error: str | None = None
 
     def to_json(self) -> str:
         """One line, without its end."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        values = {"key": self.experiment.key, **fields, "experiment": self.experiment.to_dict()}
+        fields.pop("spec")
+        values = {"key": self.spec.key, "experiment": self.spec.to_dict(), **fields}
         return json.dumps(values, separators=(",", ":"))
 
     @classmethod
@@ -63,16 +70,23 @@ class Record:
         """Read a line."""
         values = json.loads(line)
         values.pop("key")
-        return cls(**{**values, "experiment": Experiment.from_dict(values["experiment"])})
+        return cls(spec=RunSpec.from_dict(values.pop("experiment")), **values)
+
+    @property
+    def reason(self) -> str:
+        """The last line of the traceback; empty if it did not fail."""
+        return (self.error or "").strip().rpartition("\n")[2]
 
     @property
     def is_current(self) -> bool:
-        """Whether the method still has the defaults that this was computed with.
+        """Whether the method still has the version and the defaults that this was computed with.
 
         A setting that did not exist then does not count: it is added so that nothing changes.
         """
+        if self.spec.method_version != find_method(self.spec.method).version:
+            return False
         try:
-            now = dataclasses.asdict(self.experiment.config)
+            now = dataclasses.asdict(self.spec.config)
         except (InputError, TypeError):  # a setting that is no more
             return False
         return all(
@@ -80,6 +94,34 @@ class Record:
             for name, value in self.config.items()
             if name in now and name != "seed"
         )
+
+
+@dataclass(frozen=True)
+class ResultsFolder:
+    """Where a runner works.
+
+    Attributes:
+        records: File of records; claims and trainings are kept in folders beside it.
+        root: Folder with the graphs, where it is not the usual one.
+    """
+
+    records: Path
+    root: Path | None = None
+
+    @property
+    def cache(self) -> Path:
+        """Folder of trainings."""
+        return self.records.parent / "cache"
+
+    @property
+    def searches(self) -> Path:
+        """Folder of searches; one file a graph, as `brgcl tune NAME --json` prints it."""
+        return self.records.parent / "tuning"
+
+    def absolute(self) -> "ResultsFolder":
+        """The same, wherever a process stands."""
+        root = None if self.root is None else self.root.absolute()
+        return ResultsFolder(self.records.absolute(), root)
 
 
 class Reader:
@@ -98,7 +140,7 @@ class Reader:
         self._found: dict[str, Record] = {}
 
     def read(self) -> dict[str, Record]:
-        """The newest record of each experiment, by key; one of other defaults is left out."""
+        """The newest record of each run, by key; one that is no longer current is left out."""
         for line in self._new_lines():
             self._lines += 1
             try:
@@ -110,7 +152,7 @@ class Reader:
                     f"line {self._lines} of '{self.path}' is not a record: {error}; remove the line"
                 ) from error
             if record.is_current:
-                self._found[record.experiment.key] = record
+                self._found[record.spec.key] = record
         return self._found
 
     def _new_lines(self) -> list[str]:

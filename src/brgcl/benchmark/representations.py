@@ -1,78 +1,62 @@
-"""Representations on disk: trained once, they serve every cell whose noise is in labels alone.
+"""Representations on disk: trained once, they serve every run whose noise is in labels alone.
 
 A representation that was trained without labels does not depend on them. Methods that read labels
-are refused here (`Experiment.training`).
+are refused here (`RunSpec.training`).
 """
 
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
 from pathlib import Path
-from typing import Any
 
 import torch
-from torch import Tensor
 
 from brgcl.atomic_files import UNREADABLE, read_tensors, write_tensors
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.contract import Fitted
+from brgcl.machine import library_versions
+from brgcl.method.dpmeans import Clustering
 
 
-@dataclass(frozen=True)
-class Learned:
-    """What a training without labels left behind.
-
-    Attributes:
-        representations: One row per node, `(N, D)`.
-        confidence: Confidence of each node, `(N,)`; None for methods that have none.
-        facts: Figures about the training: time, memory, number of prototypes.
-    """
-
-    representations: Tensor
-    confidence: Tensor | None
-    facts: dict[str, Any]
-
-    @property
-    def fitted(self) -> Fitted:
-        """In the form in which methods return it."""
-        return Fitted(self.representations)
-
-
-def learned_from(fitted: Fitted, facts: dict[str, Any]) -> Learned:
-    """Keep what later cells need."""
-    model = fitted.model
-    if getattr(model, "num_prototypes_", None) is None:
-        return Learned(fitted.representations, None, facts)
-    found = {
-        "num_prototypes": model.num_prototypes_,
-        "capped": model.num_prototypes_capped_,
-        "confident_share": float(model.confident_.float().mean()),
-    }
-    return Learned(fitted.representations, model.confidence_, facts | found)
-
-
-def cache_file(folder: Path, training: Experiment, versions: Mapping[str, str]) -> Path:
+def representations_file(folder: Path, training: RunSpec) -> Path:
     """Where a training is kept; other defaults or other versions have another file."""
-    told = {"all": dataclasses.asdict(training.config), "versions": dict(versions)}
-    digest = hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:8]
+    made_by = {"all": dataclasses.asdict(training.config), "versions": library_versions()}
+    digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:8]
     return folder / f"{training.dataset}-{training.method}-{training.key}-{digest}.safetensors"
 
 
-def save_learned(path: Path, learned: Learned) -> None:
-    """Write a training; the file is whole or not there."""
-    tensors = {"representations": learned.representations}
-    if learned.confidence is not None:
-        tensors["confidence"] = learned.confidence
-    write_tensors(path, tensors, {"facts": learned.facts})
+def save_fitted(path: Path, fitted: Fitted) -> None:
+    """Write all but the model; the file is whole or not there."""
+    found = fitted.clustering
+    parts = {
+        "representations": fitted.representations,
+        "confidence": fitted.confidence,
+        "confident": fitted.confident,
+        "assignment": None if found is None else found.assignment,
+        "centers": None if found is None else found.centers,
+    }
+    tensors = {name: tensor for name, tensor in parts.items() if tensor is not None}
+    about = {"measurements": fitted.measurements, "capped": found is not None and found.capped}
+    write_tensors(path, tensors, about)
 
 
-def load_learned(path: Path) -> Learned | None:
-    """Read a training; None where there is none, or the file cannot be read."""
+def load_fitted(path: Path) -> Fitted | None:
+    """Read what `save_fitted` wrote; None if the file is missing or cannot be read."""
     try:
         tensors, about = read_tensors(path)
-        learned = Learned(tensors["representations"], tensors.get("confidence"), about["facts"])
+        z, measurements, capped = tensors["representations"], about["measurements"], about["capped"]
     except UNREADABLE:
         return None
-    return learned if bool(torch.isfinite(learned.representations).all()) else None
+    if not torch.isfinite(z).all():
+        return None
+    clustering = None
+    if "assignment" in tensors:
+        clustering = Clustering(tensors["assignment"], tensors["centers"], math.nan, (), capped)
+    return Fitted(
+        z,
+        clustering=clustering,
+        confidence=tensors.get("confidence"),
+        confident=tensors.get("confident"),
+        measurements=measurements,
+    )

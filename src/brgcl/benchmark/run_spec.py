@@ -1,4 +1,4 @@
-"""One cell of a table as a value: what is trained, on which draw of noise, and how it is scored."""
+"""One run as a value: what is trained, on which draw of noise, and how it is scored."""
 
 import dataclasses
 import hashlib
@@ -10,16 +10,21 @@ from typing import Any, Literal, get_args
 
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.protocol import PROTOCOLS, SPLITS, Noise
+from brgcl.evaluate.names import PROTOCOLS, SCORED_ON
 from brgcl.methods import find_method
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
+from brgcl.noise.graph import Noise
 from brgcl.tasks.rules import RULES
 
 Task = Literal["classify", "cluster", "prototypes"]
 
+# "auto" on disk is what is now called "best": records were made when there was no other choice.
+ON_DISK = {"best": "auto", "auto": "auto-2"}
+FROM_DISK = {written: rule for rule, written in ON_DISK.items()}
+
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment:
+class RunSpec:
     """One training and its score.
 
     Attributes:
@@ -28,13 +33,14 @@ class Experiment:
         dataset: Name of the graph.
         method: A name from `METHODS`.
         noise: Kind of noise, with its scope where it has one (`within@train`); "none" at level 0,
-            so that the clean cells of all tables are the same experiments.
+            so that the clean runs of all tables are the same.
         level: Level of the noise.
         seed: Seed of the draw, the split and the training.
         settings: Settings that differ from the defaults of the method's `Config`, sorted by name.
         rule: Classifier on top of representations.
         soft_labels: Targets of the perceptron among the classifiers.
-        split: Nodes that are scored: "test", or "validation" while something is being chosen.
+        scored_on: Nodes that are scored: "test", or "validation" while something is being chosen.
+        method_version: Version of the method; 0 stands for the one that is installed.
     """
 
     dataset: str
@@ -45,9 +51,10 @@ class Experiment:
     noise: str = "none"
     level: float = 0.0
     settings: tuple[tuple[str, Any], ...] = ()
-    rule: str = "auto"
+    rule: str = "best"
     soft_labels: str = "normalize"
-    split: str = "test"
+    scored_on: str = "test"
+    method_version: int = 0
 
     def __post_init__(self) -> None:
         """Check the names; a noise of level 0 is no noise."""
@@ -56,22 +63,23 @@ class Experiment:
             ("protocol", self.protocol, PROTOCOLS),
             ("data set", self.dataset, DATASETS),
             ("rule", self.rule, RULES),
-            ("split", self.split, SPLITS),
+            ("scored_on", self.scored_on, SCORED_ON),
         ):
             if name not in known:
                 raise unknown_name(what, name, known)
-        find_method(self.method)
+        installed = find_method(self.method).version
+        object.__setattr__(self, "method_version", self.method_version or installed)
         object.__setattr__(self, "level", float(self.level))
         if self.level == 0 or self.noise == "none":
             object.__setattr__(self, "noise", "none")
             object.__setattr__(self, "level", 0.0)
-        self.draw()
+        self.noise_spec()
 
     @classmethod
     def of(
         cls, dataset: str, method: str, seed: int, changes: Mapping[str, Any], **fields: Any
-    ) -> "Experiment":
-        """Make an experiment from the method's settings for the data set and changes to them."""
+    ) -> "RunSpec":
+        """Make a run from the method's settings for the data set and changes to them."""
         settings = _settings(dataset, method, tuple(changes.items()))
         return cls(dataset=dataset, method=method, seed=seed, settings=settings, **fields)
 
@@ -80,7 +88,7 @@ class Experiment:
         """The settings of the method."""
         return _config(self.method, self.settings)
 
-    def draw(self) -> Noise:
+    def noise_spec(self) -> Noise:
         """The noise as the three parts of a graph meet it."""
         if self.noise == "none":
             return Noise()
@@ -92,40 +100,48 @@ class Experiment:
 
     @cached_property
     def key(self) -> str:
-        """A short name that is the same for equal experiments, today and later."""
+        """A short name that is the same for equal runs, today and later."""
         text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def training(self) -> "Experiment":
-        """The experiment that trains the same representation: what labels decide is left out.
+    def training(self) -> "RunSpec":
+        """The run that trains the same representation: what labels decide is left out.
 
         Only for methods that read no labels. Label noise, protocol and classifier do not reach
-        their training, so all cells that share this value share one training.
+        their training, so all runs that share this value share one training.
         """
         if find_method(self.method).uses_labels:
-            raise InputError(f"{self.method} learns from labels: its training is the cell's own")
+            raise InputError(f"{self.method} learns from labels: its training is the run's own")
         kind = self.noise.partition("@")[0]
         kept = kind in ATTRIBUTE_NOISE + EDGE_NOISE
         # which nodes are labelled decides where noise on training nodes goes: the seed fixes both
-        return Experiment(
+        return RunSpec(
             dataset=self.dataset,
             method=self.method,
             seed=self.seed,
             noise=self.noise if kept else "none",
             level=self.level if kept else 0.0,
             settings=self.settings,
+            method_version=self.method_version,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, as a record holds them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        values["split"] = values.pop("scored_on")
+        values["rule"] = ON_DISK.get(self.rule, self.rule)
+        if self.method_version == 1:  # not in the keys of records from before there were versions
+            del values["method_version"]
         return values | {"settings": dict(self.settings)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Experiment":
+    def from_dict(cls, values: Mapping[str, Any]) -> "RunSpec":
         """Read what `to_dict` wrote."""
-        return cls(**{**values, "settings": tuple(sorted(values["settings"].items()))})
+        fields = {**values, "settings": tuple(sorted(values["settings"].items()))}
+        fields["scored_on"] = fields.pop("split")
+        fields["rule"] = FROM_DISK.get(fields["rule"], fields["rule"])
+        return cls(**{"method_version": 1, **fields})
 
     def __str__(self) -> str:
         noise = "" if self.noise == "none" else f", {self.noise} {self.level:g}"

@@ -1,301 +1,244 @@
-"""Run experiments: what is done is skipped, what is shared is trained once, cheapest first.
+"""Do runs: what is done is skipped, what is shared is trained once, the cheapest first.
 
-A job is one training with every cell that it serves. Jobs are independent, so they can run in
+A job is one training with every run that it serves. Jobs are independent, so they can be done in
 several processes, and several runners can share one folder: a job is claimed before it begins,
 and the records are read again once it is.
 """
 
 import dataclasses
-import platform
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.metadata import version
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from joblib import Parallel, delayed, parallel_config
-from threadpoolctl import threadpool_limits
 from torch_geometric.data import Data
 
-from brgcl.benchmark.records import Reader, Record, append_record, claim
-from brgcl.benchmark.representations import (
-    Learned,
-    cache_file,
-    learned_from,
-    load_learned,
-    save_learned,
-)
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.schedule import Job, plan
+from brgcl.benchmark.records import Reader, Record, ResultsFolder, append_record, claim
+from brgcl.benchmark.representations import load_fitted, representations_file, save_fitted
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.schedule import Job, schedule
+from brgcl.benchmark.workers import check_backend, spread
 from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
-from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.protocol import Trial, draw_trial
-from brgcl.evaluate.score import classify_fitted, cluster_fitted, fit_method
-from brgcl.methods import METHODS
+from brgcl.errors import InputError
+from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
+from brgcl.evaluate.score import classify_one, cluster_one, fit_one
+from brgcl.machine import (
+    forget_peak_memory,
+    library_versions,
+    one_thread,
+    peak_memory,
+    processor,
+    source_commit,
+)
+from brgcl.methods import find_method
 from brgcl.tasks.classify import NodeClassifier
 
-BACKENDS = ("local", "ray", "dask")
-LIBRARIES = ("brgcl", "torch", "torch_geometric", "numpy", "scipy", "scikit-learn")
-
 Watcher = Callable[[Record], None]
+Watching = Callable[[Sequence[Job]], AbstractContextManager[Watcher]]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a runner works.
+class RunSummary:
+    """What has become of the runs that were asked for.
 
     Attributes:
-        records: File of records; claims and trainings are kept in folders beside it.
-        root: Folder with the graphs, where it is not the usual one.
+        total: How many were asked for.
+        done: How many have a score now.
+        skipped: How many had a record before.
+        failures: Records of those that failed, now or earlier.
     """
 
-    records: Path
-    root: Path | None = None
+    total: int
+    done: int
+    skipped: int
+    failures: Sequence[Record]
 
     @property
-    def cache(self) -> Path:
-        """Folder of trainings."""
-        return self.records.parent / "cache"
+    def failed(self) -> int:
+        """How many failed."""
+        return len(self.failures)
 
     @property
-    def searches(self) -> Path:
-        """Folder of searches; one file a graph, as `brgcl tune NAME --json` prints it."""
-        return self.records.parent / "tuning"
+    def left(self) -> int:
+        """How many are still to be run."""
+        return self.total - self.done - self.failed
 
 
 def run(
-    experiments: Sequence[Experiment],
-    place: Place,
+    specs: Sequence[RunSpec],
+    folder: ResultsFolder,
     *,
     workers: int = 1,
     backend: str = "local",
     deadline: float | None = None,
     retry: bool = False,
-    watch: Watcher | None = None,
-) -> None:
-    """Run what is not done yet.
+    watching: Watching | None = None,
+) -> RunSummary:
+    """Do what is not done yet.
 
     Args:
-        experiments: The cells.
-        place: Where records are read and written.
+        specs: The runs; one that is there twice counts once.
+        folder: Where records are read and written.
         workers: Processes.
-        backend: "local" processes, or those of a "ray" or "dask" cluster that sees the same
-            folders.
+        backend: "local" processes, or those of a "dask" cluster that sees the same folders.
         deadline: Time (`time.time()`) after which nothing is begun that would not end in time,
             as far as its cost is known.
-        retry: Whether cells that failed earlier are run again.
-        watch: Called with every new record.
+        retry: Whether runs that failed earlier are done again.
+        watching: Called with the jobs, gives a context with a function that is called with every
+            new record.
     """
-    if backend not in BACKENDS:
-        raise unknown_name("backend", backend, BACKENDS)
-    root = None if place.root is None else place.root.absolute()
-    place = Place(place.records.absolute(), root)  # workers may stand in another folder
-    for dataset in dict.fromkeys(experiment.dataset for experiment in experiments):
-        if not available(dataset, place.root):
-            load_dataset(dataset, place.root)  # fetched now, or an error before anything is run
-    reader = Reader(place.records)
-    while True:
-        jobs = plan(experiments, reader.read(), retry=retry)
-        jobs = [job for job in jobs if _fits(job, deadline)]
-        if not jobs:
-            return
-        found = 0
-        for records in _spread(jobs, place, workers, backend, deadline, retry):
-            found += len(records)
-            for record in records:
-                if watch is not None:
+    check_backend(backend)
+    specs = list(dict.fromkeys(specs))
+    folder = folder.absolute()  # workers may stand in another folder
+    for dataset in dict.fromkeys(spec.dataset for spec in specs):
+        if not available(dataset, folder.root):
+            load_dataset(dataset, folder.root)  # fetched now, or an error before anything is run
+    reader = _reader(folder.records)
+    jobs = schedule(specs, reader.read(), retry=retry)
+    skipped = len(specs) - sum(len(job.specs) for job in jobs)
+    with watching(jobs) if watching else nullcontext(lambda record: None) as watch:
+        while jobs := [job for job in jobs if _fits(job, deadline)]:
+            work = partial(run_job, folder=folder, deadline=deadline, retry=retry)
+            written = 0
+            for records in spread(work, jobs, workers, backend):
+                written += len(records)
+                for record in records:
                     watch(record)
-        retry = False  # what fails again has failed
-        if not found:
-            time.sleep(1)  # another runner is at work on all that is left
+            retry = False  # what fails again has failed
+            if not written:
+                time.sleep(1)  # another runner is at work on all that is left
+            jobs = schedule(specs, reader.read())
+    found = reader.read()
+    records = [found[spec.key] for spec in specs if spec.key in found]
+    failures = [record for record in records if record.error is not None]
+    return RunSummary(len(specs), len(records) - len(failures), skipped, failures)
+
+
+def run_job(
+    job: Job, folder: ResultsFolder, deadline: float | None = None, retry: bool = False
+) -> list[Record]:
+    """Do a job, unless another runner has it, and write a record for each run.
+
+    Every training has one thread, so that the number of workers changes no number.
+    """
+    with claim(folder.records, job.name) as mine, one_thread():
+        if not mine or not _fits(job, deadline):
+            return []
+        known = _reader(folder.records.absolute()).read()
+        waiting = [spec for spec in job.specs if _is_waiting(known.get(spec.key), retry)]
+        written: list[Record] = []
+        fitted, shared, failure = _try_to_train(waiting, folder)
+        for spec in waiting:
+            if written and deadline is not None and time.time() > deadline:
+                break
+            if fitted is None:  # a training fails for all its runs
+                record = _record(spec, metrics={}, error=failure)
+            else:
+                record = score(spec, fitted, folder, shared=shared or bool(written))
+            append_record(folder.records, record)
+            written.append(record)
+        return written
+
+
+def _is_waiting(record: Record | None, retry: bool) -> bool:
+    return record is None or (retry and record.error is not None)
 
 
 def _fits(job: Job, deadline: float | None) -> bool:
     return deadline is None or time.time() + (job.seconds or 0) < deadline
 
 
-def _spread(
-    jobs: list[Job],
-    place: Place,
-    workers: int,
-    backend: str,
-    deadline: float | None,
-    retry: bool,
-) -> Iterator[list[Record]]:
-    if workers == 1 and backend == "local":
-        for job in jobs:
-            yield run_job(job, place, deadline, retry)
-    elif backend == "ray":
-        yield from _spread_by_ray(jobs, place, workers, deadline, retry)
-    else:
-        with _dask() if backend == "dask" else nullcontext():
-            pool = Parallel(n_jobs=workers, return_as="generator_unordered", pre_dispatch=workers)
-            yield from pool(delayed(run_job)(job, place, deadline, retry) for job in jobs)
+def _try_to_train(
+    specs: Sequence[RunSpec], folder: ResultsFolder
+) -> tuple[Fitted | None, bool, str]:
+    """Train what all these runs share; returns a traceback where that fails."""
+    if not specs:
+        return None, False, ""
+    try:
+        return *train(specs[0], folder), ""
+    except Exception:
+        return None, False, traceback.format_exc()
 
 
-def _spread_by_ray(
-    jobs: list[Job], place: Place, workers: int, deadline: float | None, retry: bool
-) -> Iterator[list[Record]]:
-    """Hand jobs to the Ray cluster that `RAY_ADDRESS` names, or to one on this machine.
+def train(spec: RunSpec, folder: ResultsFolder) -> tuple[Fitted, bool]:
+    """Train the method of a run, or read the training from disk; returns whether it was there.
 
-    Ray's own backend for joblib gives nothing back before all is done.
+    Only trainings without labels are kept.
     """
-    try:
-        import ray
-    except ImportError as error:
-        raise InputError("Ray is not installed; pip install 'brgcl[cluster]'") from error
-    if not ray.is_initialized():
-        ray.init(include_dashboard=False, log_to_driver=False)
-    remote = ray.remote(num_cpus=1)(run_job)
-    waiting = list(reversed(jobs))
-    running: list[Any] = []
-    while waiting or running:
-        while waiting and len(running) < workers:
-            running.append(remote.remote(waiting.pop(), place, deadline, retry))
-        done, running = ray.wait(running)
-        yield from ray.get(done)
+    if find_method(spec.method).uses_labels:
+        return _fit(spec, folder), False
+    file = representations_file(folder.cache, spec.training)
+    fitted = load_fitted(file)
+    if fitted is not None:
+        return fitted, True
+    # with a checkpoint, so that a kill costs an epoch at most
+    fitted = _fit(spec.training, folder, file.with_suffix(".training"))
+    save_fitted(file, fitted)
+    return fitted, False
 
 
-def _dask() -> AbstractContextManager[Any]:
-    """Use the Dask client that there is, or start one on this machine."""
-    try:
-        from dask.distributed import Client, default_client
-    except ImportError as error:
-        raise InputError("Dask is not installed; pip install 'brgcl[cluster]'") from error
-    try:
-        default_client()
-    except ValueError:
-        Client()
-    found: AbstractContextManager[Any] = parallel_config(backend="dask")
-    return found
+def _fit(spec: RunSpec, folder: ResultsFolder, checkpoint: Path | None = None) -> Fitted:
+    noisy = _draw(spec, folder.root)
+    forget_peak_memory()
+    start = time.process_time()
+    fitted = fit_one(noisy, spec.method, spec.config, spec.seed, checkpoint=checkpoint)
+    cost = {"seconds": time.process_time() - start, "peak_mb": peak_memory()}
+    return dataclasses.replace(fitted, measurements={**fitted.measurements, **cost})
 
 
-def run_job(
-    job: Job, place: Place, deadline: float | None = None, retry: bool = False
-) -> list[Record]:
-    """Run a job, unless another runner has it, and write a record for each cell.
-
-    Every training has one thread, so that the number of workers changes no figure.
-    """
-    written: list[Record] = []
-    with claim(place.records, job.name) as mine, one_thread():
-        if not mine or not _fits(job, deadline):
-            return written
-        done = _reader(place.records.absolute()).read()
-        learned: Learned | None = None
-        failure = ""
-        for cell in job.experiments:
-            known = done.get(cell.key)
-            if known is not None and not (retry and known.error):
-                continue
-            if written and deadline is not None and time.time() > deadline:
-                break
-            shared = learned is not None
-            try:
-                if not METHODS[cell.method].uses_labels and not (learned or failure):
-                    learned, shared = learn(cell.training, place)
-                if not failure:
-                    record = run_cell(cell, place, learned, shared=shared)
-            except Exception:
-                record = _describe(cell, metrics={}, error=traceback.format_exc())
-                failure = "" if learned else str(record.error)  # a training fails for all its cells
-            if failure:
-                record = _describe(cell, metrics={}, error=failure)
-            append_record(place.records, record)
-            written.append(record)
-    return written
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute with one thread, and with as many as before afterwards."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(1):
-            yield
-    finally:
-        torch.set_num_threads(threads)
-
-
-def learn(training: Experiment, place: Place) -> tuple[Learned, bool]:
-    """Train without labels, or read the training from disk; returns whether it was there."""
-    path = cache_file(place.cache, training, library_versions())
-    found = load_learned(path)
-    if found is not None:
-        return found, True
-    stands = path.with_suffix(".training")  # a kill costs at most the epoch
-    learned = _train(training, _draw(training, place), stands)[1]
-    save_learned(path, learned)
-    return learned, False
-
-
-def run_cell(
-    cell: Experiment, place: Place, learned: Learned | None, *, shared: bool = False
-) -> Record:
-    """Run one experiment.
+def score(spec: RunSpec, fitted: Fitted, folder: ResultsFolder, *, shared: bool = False) -> Record:
+    """Score what was learned, by the task of a run; an error becomes part of the record.
 
     Args:
-        cell: What to run.
-        place: Where graphs are found.
-        learned: What the training without labels found; None for a method that reads labels,
-            which is trained here.
-        shared: Whether the training was done for another cell.
+        spec: The run.
+        fitted: What its method has learned.
+        folder: Where graphs are found.
+        shared: Whether the training was done for another run.
     """
-    trial = _draw(cell, place)
-    if learned is None:
-        fitted, learned = _train(cell, trial)
-    else:
-        fitted = learned.fitted
-    start = time.process_time()
-    metrics, rule = _score(cell, trial, fitted, learned)
-    return _describe(
-        cell,
+    try:
+        noisy = _draw(spec, folder.root)
+        start = time.process_time()
+        metrics, rule = _scores(spec, noisy, fitted)
+    except Exception:
+        return _record(spec, metrics={}, error=traceback.format_exc())
+    return _record(
+        spec,
         metrics=metrics,
         rule=rule,
         realised={
-            "labels": trial.label_noise,
-            "attributes": trial.attribute_noise,
-            "edges": trial.edge_noise,
+            "labels": noisy.label_noise,
+            "attributes": noisy.attribute_noise,
+            "edges": noisy.edge_noise,
         },
-        training_seconds=learned.facts["seconds"],
+        training_seconds=fitted.measurements["seconds"],
         scoring_seconds=time.process_time() - start,
-        peak_mb=learned.facts["peak_mb"],
+        peak_mb=fitted.measurements["peak_mb"],
         shared_training=shared,
     )
 
 
-def _train(
-    cell: Experiment, trial: Trial, checkpoint: Path | None = None
-) -> tuple[Fitted, Learned]:
-    forget_peak_memory()
-    start = time.process_time()
-    fitted = fit_method(trial, cell.method, cell.config, cell.seed, checkpoint=checkpoint)
-    facts = {"seconds": time.process_time() - start, "peak_mb": peak_memory()}
-    return fitted, learned_from(fitted, facts)
-
-
-def _score(
-    cell: Experiment, trial: Trial, fitted: Fitted, learned: Learned
-) -> tuple[dict[str, float], str]:
-    if cell.task == "prototypes":
-        if "num_prototypes" not in learned.facts:
-            raise InputError(f"{cell.method} finds no prototypes")
-        names = ("num_prototypes", "capped", "confident_share")
-        return {name: float(learned.facts[name]) for name in names}, ""
-    if cell.task == "cluster":
-        clusters = cluster_fitted(trial, fitted, seed=cell.seed)
+def _scores(spec: RunSpec, noisy: NoisyGraph, fitted: Fitted) -> tuple[dict[str, float], str]:
+    """Scores by name, and the classifier that was taken."""
+    if spec.task == "prototypes":
+        if fitted.clustering is None or fitted.confident is None:
+            raise InputError(f"{spec.method} finds no prototypes")
+        return {
+            "num_prototypes": float(fitted.clustering.num_clusters),
+            "capped": float(fitted.clustering.capped),
+            "confident_share": float(fitted.confident.float().mean()),
+        }, ""
+    if spec.task == "cluster":
+        clusters = cluster_one(noisy, fitted, seed=spec.seed)
         return _known(acc=clusters.acc, nmi=clusters.nmi, ari=clusters.ari), ""
-    rule: Any = cell.rule
-    targets: Any = cell.soft_labels
-    classifier = NodeClassifier(rule, soft_labels=targets, seed=cell.seed)
-    found = classify_fitted(trial, fitted, classifier, cell.seed)
+    rule: Any = spec.rule
+    targets: Any = spec.soft_labels
+    classifier = NodeClassifier(rule, soft_labels=targets, seed=spec.seed)
+    found = classify_one(noisy, fitted, classifier)
     return _known(accuracy=found.accuracy, macro_f1=found.macro_f1), found.rule
 
 
@@ -303,19 +246,28 @@ def _known(**scores: float | None) -> dict[str, float]:
     return {name: score for name, score in scores.items() if score is not None}
 
 
-def _draw(cell: Experiment, place: Place) -> Trial:
-    return draw_trial(
-        _load(cell.dataset, place.root, cell.seed),
-        noise=cell.draw(),
-        protocol=cell.protocol,
-        seed=cell.seed,
-        split=cell.split,
+def _record(spec: RunSpec, **found: Any) -> Record:
+    config = dataclasses.asdict(spec.config)
+    config.pop("seed", None)
+    return Record(
+        spec,
+        config=config,
+        versions=library_versions(),
+        commit=source_commit(),
+        processor=processor(),
+        **found,
     )
 
 
-@lru_cache(maxsize=2)
-def _reader(path: Path) -> Reader:
-    return Reader(path)  # one for a worker's life: it reads what is new
+@lru_cache(maxsize=1)  # a method that reads labels is trained and scored on the same draw
+def _draw(spec: RunSpec, root: Path | None) -> NoisyGraph:
+    return draw_noisy_graph(
+        _load(spec.dataset, root, spec.seed),
+        noise=spec.noise_spec(),
+        protocol=spec.protocol,
+        seed=spec.seed,
+        scored_on=spec.scored_on,
+    )
 
 
 @lru_cache(maxsize=2)
@@ -323,30 +275,6 @@ def _load(dataset: str, root: Path | None, seed: int) -> Data:
     return load_dataset(dataset, root, seed=seed)
 
 
-def _describe(cell: Experiment, **found: Any) -> Record:
-    config = dataclasses.asdict(cell.config)
-    config.pop("seed", None)
-    return Record(cell, config=config, versions=library_versions(), **found)
-
-
-@lru_cache(maxsize=1)
-def library_versions() -> dict[str, str]:
-    """Versions of what computes a figure."""
-    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
-
-
-def forget_peak_memory() -> None:
-    """Let the system count the peak memory of this process anew, where it can."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return
-
-
-def peak_memory() -> float | None:
-    """Peak memory of this process in MB since it was forgotten; None where it cannot be told."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), None)
+@lru_cache(maxsize=2)
+def _reader(path: Path) -> Reader:
+    return Reader(path)  # one for a process's life: it reads what is new

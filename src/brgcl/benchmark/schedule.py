@@ -1,6 +1,6 @@
 """What is left to run, in which order, and how long it will take.
 
-A job is one training with every cell that it serves.
+A job is one training with every run that it serves.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,47 +9,47 @@ from statistics import median
 from typing import Any
 
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.run_spec import Experiment
+from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS
-from brgcl.methods import METHODS
+from brgcl.methods import find_method
 
 
 @dataclass(frozen=True)
 class Job:
-    """One training and the cells that it serves.
+    """One training and the runs that it serves.
 
     Attributes:
-        experiments: The cells.
+        specs: The runs.
         seconds: Processor time that it will take, from records of its like; None if unknown.
     """
 
-    experiments: tuple[Experiment, ...]
+    specs: tuple[RunSpec, ...]
     seconds: float | None
 
     @property
     def name(self) -> str:
         """What the job is claimed by."""
-        return _shared(self.experiments[0]).key
+        return _shared(self.specs[0]).key
 
 
-def plan(
-    experiments: Iterable[Experiment], records: Mapping[str, Record], *, retry: bool = False
+def schedule(
+    specs: Iterable[RunSpec], records: Mapping[str, Record], *, retry: bool = False
 ) -> list[Job]:
-    """Group the cells that are not done into jobs, the cheapest first.
+    """Group the runs that are not done into jobs, the cheapest first.
 
     Args:
-        experiments: All cells; one that stands there twice is run once.
+        specs: All runs; one that is there twice is done once.
         records: What is done, by key.
-        retry: Whether cells that failed are run again.
+        retry: Whether runs that failed are done again.
     """
-    groups: dict[Experiment, list[Experiment]] = {}
-    for experiment in dict.fromkeys(experiments):
-        done = records.get(experiment.key)
+    groups: dict[RunSpec, list[RunSpec]] = {}
+    for spec in dict.fromkeys(specs):
+        done = records.get(spec.key)
         if done is None or (retry and done.error):
-            groups.setdefault(_shared(experiment), []).append(experiment)
+            groups.setdefault(_shared(spec), []).append(spec)
     costs = Costs(records.values())
-    jobs = [Job(tuple(cells), costs.of(cells)) for cells in groups.values()]
-    return sorted(jobs, key=lambda job: (_guess(job), job.experiments[0].seed))
+    jobs = [Job(tuple(group), costs.of(group)) for group in groups.values()]
+    return sorted(jobs, key=lambda job: (_guess(job), job.specs[0].seed))
 
 
 class Costs:
@@ -65,47 +65,47 @@ class Costs:
         self._scoring: dict[tuple[str, str, Any], list[float]] = {}
         for record in records:
             if record.error is None:
-                cell = record.experiment
+                spec = record.spec
                 for known, what, seconds in (
-                    (self._training, cell.settings, record.training_seconds),
-                    (self._scoring, cell.task, record.scoring_seconds),
+                    (self._training, spec.settings, record.training_seconds),
+                    (self._scoring, spec.task, record.scoring_seconds),
                 ):
-                    for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
+                    for key in ((spec.method, spec.dataset, what), (spec.method, spec.dataset, "")):
                         known.setdefault(key, []).append(seconds)
 
-    def of(self, cells: Sequence[Experiment]) -> float | None:
-        """Seconds for one training and the scores of all cells."""
-        cell = cells[0]
-        training = self._find(self._training, cell, cell.settings)
-        scoring = self._find(self._scoring, cell, cell.task)
+    def of(self, specs: Sequence[RunSpec]) -> float | None:
+        """Seconds for one training and the scores of all runs."""
+        spec = specs[0]
+        training = self._find(self._training, spec, spec.settings)
+        scoring = self._find(self._scoring, spec, spec.task)
         if training is None or scoring is None:
             return None
-        return training + len(cells) * scoring
+        return training + len(specs) * scoring
 
     def _find(
-        self, known: dict[tuple[str, str, Any], list[float]], cell: Experiment, what: Any
+        self, known: dict[tuple[str, str, Any], list[float]], spec: RunSpec, what: Any
     ) -> float | None:
-        here = DATASETS[cell.dataset].num_nodes
-        for key in ((cell.method, cell.dataset, what), (cell.method, cell.dataset, "")):
+        here = DATASETS[spec.dataset].num_nodes
+        for key in ((spec.method, spec.dataset, what), (spec.method, spec.dataset, "")):
             if key in known:
                 return median(known[key])
         nearest = min(
-            (name for name in DATASETS if (cell.method, name, "") in known),
+            (name for name in DATASETS if (spec.method, name, "") in known),
             key=lambda name: abs(DATASETS[name].num_nodes - here),
             default=None,
         )
         if nearest is None:
             return None
-        return median(known[cell.method, nearest, ""]) * here / DATASETS[nearest].num_nodes
+        return median(known[spec.method, nearest, ""]) * here / DATASETS[nearest].num_nodes
 
 
 def _guess(job: Job) -> float:
     """Seconds to sort by; a method that was never run stands by the size of its graph."""
     if job.seconds is not None:
         return job.seconds
-    return DATASETS[job.experiments[0].dataset].num_nodes / 100
+    return DATASETS[job.specs[0].dataset].num_nodes / 100
 
 
-def _shared(cell: Experiment) -> Experiment:
-    """What all cells of a job have in common."""
-    return cell if METHODS[cell.method].uses_labels else cell.training
+def _shared(spec: RunSpec) -> RunSpec:
+    """What all runs of a job have in common."""
+    return spec if find_method(spec.method).uses_labels else spec.training

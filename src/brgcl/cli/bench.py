@@ -1,50 +1,30 @@
-"""The bench commands: run experiments, show their tables and figures, time an epoch."""
+"""The bench commands: run experiments, show their tables and figures."""
 
+import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from brgcl.atomic_files import write_text
-from brgcl.benchmark.experiment import Part, cells, cells_of, load_suite, suite_names
-from brgcl.benchmark.export import write_draws
-from brgcl.benchmark.method_page import put_measured
-from brgcl.benchmark.page import facts, put_summary, results_page
-from brgcl.benchmark.records import read_records
-from brgcl.benchmark.runner import BACKENDS, Place, run
-from brgcl.benchmark.schedule import plan
-from brgcl.benchmark.show.figures import draw_all, plot_suite
-from brgcl.benchmark.show.formats import (
-    FORMATS,
-    to_csv,
-    to_draws,
-    to_html,
-    to_latex,
-    to_markdown,
-    to_text,
-)
-from brgcl.benchmark.show.layout import sheets
-from brgcl.benchmark.show.settings_table import read_searches
-from brgcl.benchmark.show.statistics import table_entries
-from brgcl.benchmark.speed import cases_here, check_case, empty_memory, machine, measure
-from brgcl.benchmark.speed_page import (
-    COLUMNS,
-    NOTE,
-    check_picture,
-    detail_lines,
-    plot,
-    slopes,
-    table_rows,
-)
-from brgcl.cli import options
-from brgcl.cli.bench_progress import watching
-from brgcl.cli.console import print_json, say, show_table, stdout
+from brgcl.cli.console import print_json, print_line, print_metrics, say, show_table
+from brgcl.cli.grouped import grouped
+from brgcl.cli.options import Json, Overwrite, Root, parse_duration, parse_levels, parse_names
 from brgcl.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from brgcl.benchmark.experiment import Selection
+    from brgcl.benchmark.records import Record
+    from brgcl.benchmark.runner import Watcher
+    from brgcl.benchmark.schedule import Job
 
 bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
-SuiteName = Annotated[
+Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME", help="A table or figure (brgcl bench list), or a .toml file of your own."
@@ -52,50 +32,81 @@ SuiteName = Annotated[
 ]
 RecordsFile = Annotated[Path, typer.Option("--records", help="File of records.")]
 RECORDS = Path("results/records.jsonl")
-Datasets = Annotated[str | None, typer.Option(help="Some graphs only, separated by commas.")]
-Rows = Annotated[str | None, typer.Option(help="Some rows only, separated by commas.")]
-Levels = Annotated[str | None, typer.Option(help="Some noise levels only, separated by commas.")]
-Split = Annotated[
-    str, typer.Option(help="Nodes that are scored: test, or validation to choose something.")
+Draws = Annotated[
+    int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
 ]
 
 
-def _part(
-    datasets: str | None,
-    rows: str | None,
-    levels: str | None,
-    seeds: int | None = None,
-    split: str = "test",
-) -> Part:
-    """What options leave of a table."""
-    return Part(
-        options.parse_names(datasets),
-        options.parse_names(rows),
-        options.parse_levels(levels),
-        seeds,
-        split,
+@dataclass(frozen=True)
+class GraphSelection:
+    """A part of a table: some graphs and levels."""
+
+    PANEL: ClassVar = "Selection"
+    datasets: Annotated[str | None, typer.Option(help="Some graphs only, separated by commas.")] = (
+        None
     )
+    levels: Annotated[
+        str | None, typer.Option(help="Some noise levels only, separated by commas.")
+    ] = None
+
+    methods: ClassVar[str | None] = None
+    scored_on: ClassVar[str] = "test"
+
+    def part(self, num_draws: int | None = None) -> "Selection":
+        """Read the options."""
+        from brgcl.benchmark.experiment import Selection
+
+        return Selection(
+            parse_names(self.datasets),
+            parse_names(self.methods),
+            parse_levels(self.levels),
+            num_draws,
+            self.scored_on,
+        )
+
+
+@dataclass(frozen=True)
+class RowSelection(GraphSelection):
+    """A part of a table: some rows as well."""
+
+    methods: Annotated[  # type: ignore[misc]
+        str | None, typer.Option(help="Some rows only, separated by commas.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class ScoreSelection(RowSelection):
+    """A part of a table, and which scores."""
+
+    scored_on: Annotated[  # type: ignore[misc]
+        str,
+        typer.Option(
+            "--scored-on", "--split", help="Nodes: test, or validation to choose something."
+        ),
+    ] = "test"
 
 
 @bench.command(name="list")
-def list_(json_: options.Json = False) -> None:
+@grouped
+def list_(json_: Json = False) -> None:
     """List the tables and figures that can be run."""
-    suites = [load_suite(name) for name in suite_names()]
+    from brgcl.benchmark.experiment import experiment_names, load_experiment, runs
+
+    experiments = [load_experiment(name) for name in experiment_names()]
+    listed = [
+        {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
+        for s in experiments
+    ]
     if json_:
-        print_json(
-            {
-                "experiments": [
-                    {"name": s.name, "title": s.title, "source": s.source, "cells": len(cells(s))}
-                    for s in suites
-                ]
-            }
-        )
+        print_json({"experiments": listed})
         return
-    rows = [[s.name, s.title, s.source, f"{len(cells(s)):,}"] for s in suites]
-    show_table("Experiments", ["name", "title", "source", "cells"], rows)
+    rows = [[str(value) for value in entry.values()] for entry in listed]
+    show_table("Experiments", list(listed[0]), rows)
+    print_line("To run one: brgcl bench run NAME; to see it: brgcl bench table NAME.")
 
 
 @bench.command(name="run")
+@grouped
 def run_(
     names: Annotated[
         list[str],
@@ -103,252 +114,176 @@ def run_(
             metavar="NAME...", help="Tables or figures (brgcl bench list), or .toml files."
         ),
     ],
-    datasets: Datasets = None,
-    methods: Rows = None,
-    levels: Levels = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
-    ] = None,
-    split: Split = "test",
+    selection: ScoreSelection,
+    seeds: Draws = None,
     workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
-    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}.")] = "local",
+    backend: Annotated[str, typer.Option(help="local or dask.")] = "local",
     budget: Annotated[
         str | None, typer.Option(help="Begin nothing that would end later: 90s, 5m, 2h.")
     ] = None,
-    retry: Annotated[bool, typer.Option(help="Run cells again that failed.")] = False,
+    retry: Annotated[bool, typer.Option(help="Run again what failed.")] = False,
     records: RecordsFile = RECORDS,
-    root: options.Root = None,
-    json_: options.Json = False,
+    root: Root = None,
+    json_: Json = False,
 ) -> None:
     """Run the experiments of tables or figures; what is done already is not done again.
 
     Stop it whenever you like, and start it again to go on. Several of them may share one file.
+    Ends with 1 if a run failed.
     """
     start = time.time()
-    deadline = None if budget is None else start + options.parse_duration(budget)
-    wanted = cells_of(
-        [load_suite(name) for name in names], _part(datasets, methods, levels, seeds, split)
-    )
-    experiments = list(dict.fromkeys(cell.experiment for cell in wanted))
+    deadline = None if budget is None else start + parse_duration(budget)
+
+    from brgcl.benchmark.experiment import load_experiment, runs_of
+    from brgcl.benchmark.records import ResultsFolder
+    from brgcl.benchmark.runner import run
+    from brgcl.cli.bench_progress import watching
+
+    wanted = runs_of([load_experiment(name) for name in names], selection.part(seeds))
+    specs = list(dict.fromkeys(planned.spec for planned in wanted))
     what = " ".join(names)
-    place = Place(records, root)
-    before = read_records(records)
-    jobs = plan(experiments, before, retry=retry)
-    todo = sum(len(job.experiments) for job in jobs)
-    say(f"{what}: {len(experiments):,} cells, {len(experiments) - todo:,} done, {todo:,} to run.")
-    with watching(jobs, workers) as watch:
-        run(
-            experiments, place, workers=workers, backend=backend, deadline=deadline, retry=retry,
-            watch=watch,
-        )  # fmt: skip
-    after = read_records(records)
-    done = [after[e.key] for e in experiments if e.key in after]
-    failed = [record for record in done if record.error is not None]
-    found = {
+
+    def announced(jobs: "Sequence[Job]") -> "AbstractContextManager[Watcher]":
+        todo = sum(len(job.specs) for job in jobs)
+        say(f"{what}: {len(specs):,} runs, {len(specs) - todo:,} done, {todo:,} to run.")
+        return watching(jobs, workers)
+
+    summary = run(
+        specs, ResultsFolder(records, root), workers=workers, backend=backend, deadline=deadline,
+        retry=retry, watching=announced,
+    )  # fmt: skip
+    result = {
         "experiment": what,
-        "cells": len(experiments),
-        "done": len(done) - len(failed),
-        "failed": len(failed),
-        "left": len(experiments) - len(done),
+        "cells": summary.total,
+        "done": summary.done,
+        "failed": summary.failed,
+        "left": summary.left,
         "records": str(records),
         "seconds": time.time() - start,
     }
-    for record in failed:
-        say(f"failed: {record.experiment}: {str(record.error).strip().splitlines()[-1]}")
+    for record in summary.failures:
+        say(f"failed: {record.spec}: {record.reason}")
     if json_:
-        print_json(found)
+        print_json(result)
     else:
-        show_table("", ["figure", "value"], [[key, str(value)] for key, value in found.items()])
+        print_metrics(result)
+        more = "run it again to go on" if result["left"] else f"brgcl bench table {names[0]}"
+        print_line(f"Records: {records}. Next: {'add --retry' if summary.failed else more}.")
+    if summary.failed:
+        raise typer.Exit(1)
+
+
+def _existing_records(file: Path, name: str) -> "dict[str, Record]":
+    """Read records that must be there, since a table is made of them."""
+    from brgcl.benchmark.records import read_records
+
+    if not file.is_file():
+        raise InputError(f"no records in '{file}' yet; brgcl bench run {name} makes them")
+    return read_records(file)
 
 
 @bench.command()
+@grouped
 def table(
-    name: SuiteName,
+    name: Name,
+    selection: ScoreSelection,
     format_: Annotated[
-        str, typer.Option("--format", help=f"{', '.join(FORMATS)} (draws: one line a draw).")
+        str,
+        typer.Option("--format", help="text, md, latex, html, csv, draws (one line a draw)."),
     ] = "text",
-    datasets: Datasets = None,
-    methods: Rows = None,
-    levels: Levels = None,
-    split: Split = "test",
     records: RecordsFile = RECORDS,
 ) -> None:
     """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
-    if format_ not in FORMATS:
-        raise unknown_name("format", format_, FORMATS)
-    suite, found = load_suite(name), read_records(records)
-    if suite.kind != "grid":
-        pages = [facts(suite, read_searches(Place(records).searches))]
+    from brgcl.benchmark.experiment import load_experiment
+    from brgcl.benchmark.records import ResultsFolder
+    from brgcl.benchmark.show import formats
+    from brgcl.benchmark.show.layout import facts_layout, layouts
+    from brgcl.benchmark.show.statistics import table_cells
+    from brgcl.tune.figure import read_searches
+
+    if format_ not in formats.FORMATS:
+        raise unknown_name("format", format_, formats.FORMATS)
+    experiment, part = load_experiment(name), selection.part()
+    if experiment.kind != "grid":
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
+        pages = [facts_layout(experiment, read_searches(ResultsFolder(records).searches))]
+    elif format_ in ("csv", "draws"):
+        write = formats.to_csv if format_ == "csv" else formats.to_draws
+        sys.stdout.write(write(table_cells(experiment, _existing_records(records, name), part)))
+        return
     else:
-        if not records.exists():
-            raise InputError(f"no records in '{records}' yet; brgcl bench run {name} makes them")
-        part = _part(datasets, methods, levels, split=split)
-        if format_ in ("csv", "draws"):
-            write = to_csv if format_ == "csv" else to_draws
-            stdout.file.write(write(table_entries(suite, found, part)))
-            return
-        pages = sheets(suite, found, part)
-    form = {"text": to_text, "md": to_markdown, "latex": to_latex, "html": to_html}[format_]
-    stdout.file.write("\n".join(form(page) for page in pages))
-
-
-@bench.command()
-def page(
-    records: RecordsFile = RECORDS,
-    conclusions: Annotated[Path, typer.Option(help="Text for the beginning of the page.")] = Path(
-        "results/conclusions.md"
-    ),
-    out: Annotated[Path, typer.Option(help="Page to write; pictures are in img/results.")] = Path(
-        "docs/results.md"
-    ),
-    readme: Annotated[
-        Path | None, typer.Option(help="A page that a summary is put into, between its marks.")
-    ] = None,
-    methods: Annotated[
-        Path | None, typer.Option(help="A page that what was measured of each method is put into.")
-    ] = None,
-    pictures: Annotated[bool, typer.Option(help="Draw the pictures anew, except maps.")] = False,
-) -> None:
-    """Write all tables as one page in Markdown, and parts of them into other pages."""
-    text = conclusions.read_text(encoding="utf-8") if conclusions.exists() else ""
-    found = read_records(records)
-    folder = out.parent / "img" / "results"
-    if pictures:
-        draw_all(found, folder, Place(records))
-    drawn = {
-        file.stem: file.relative_to(out.parent).as_posix() for file in sorted(folder.glob("*.svg"))
-    }
-    written = {out: results_page(found, read_searches(Place(records).searches), text, drawn)}
-    if readme is not None:
-        written[readme] = put_summary(read_page(readme), found)
-    if methods is not None:
-        written[methods] = put_measured(read_page(methods), found)
-    for file, content in written.items():
-        write_text(file, content)
-        say(f"Written: {file}")
+        pages = layouts(experiment, _existing_records(records, name), part)
+    form = {
+        "text": formats.to_text,
+        "md": formats.to_markdown,
+        "latex": formats.to_latex,
+        "html": formats.to_html,
+    }[format_]
+    sys.stdout.write("\n".join(form(page) for page in pages))
 
 
 @bench.command(name="plot")
+@grouped
 def plot_(
-    name: SuiteName,
-    datasets: Datasets = None,
-    methods: Rows = None,
-    levels: Levels = None,
+    name: Name,
+    selection: RowSelection,
     records: RecordsFile = RECORDS,
     out: Annotated[
         Path | None, typer.Option(help="Picture: .svg, .png or .pdf; default: NAME.svg.")
     ] = None,
-    root: options.Root = None,
-    json_: options.Json = False,
+    root: Root = None,
+    json_: Json = False,
 ) -> None:
-    """Draw a table: curves over noise levels, dots where there is one level, maps of nodes."""
-    suite = load_suite(name)
-    file = Path(f"{suite.name}.svg") if out is None else out
-    figure = plot_suite(
-        suite,
-        read_records(records),
-        file,
-        Place(records, root),
-        _part(datasets, methods, levels),
-        name=name,
-        say=say,
-    )
+    """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
+    from brgcl.benchmark.experiment import load_experiment
+    from brgcl.benchmark.records import ResultsFolder, read_records
+    from brgcl.benchmark.show.figures import plot_experiment
+    from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
+    from brgcl.benchmark.trainings import read_or_train
+    from brgcl.pictures import check_picture, save_picture
+    from brgcl.report.figures import place_nodes
+    from brgcl.tune.figure import plot_searches, read_searches
+
+    experiment, part = load_experiment(name), selection.part()
+    file = Path(f"{experiment.name}.svg") if out is None else out
+    check_picture(file)
+    folder = ResultsFolder(records, root)
+    if experiment.kind == "hyperparameters":
+        figure = plot_searches(read_searches(folder.searches, part.datasets))
+    elif is_map(experiment):
+        shown = mapped_runs(experiment, part)
+        trained = read_or_train([each.spec for each in shown], folder, read_records(records), say)
+        figure = plot_maps(experiment, shown, trained, place_nodes)
+    else:
+        figure = plot_experiment(experiment, _existing_records(records, name), part)
+    save_picture(figure, file)
     if json_:
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
-        print_json({"experiment": suite.name, "file": str(file), "panels": panels})
+        print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
     else:
-        stdout.print(f"Written to {file}", highlight=False, soft_wrap=True)
+        print_line(f"Written to {file}")
 
 
 @bench.command()
+@grouped
 def draws(
-    name: SuiteName,
+    name: Name,
+    selection: GraphSelection,
     out: Annotated[Path, typer.Option(help="Folder for the draws.")],
-    datasets: Datasets = None,
-    levels: Levels = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
-    ] = None,
-    root: options.Root = None,
-    overwrite: options.Overwrite = False,
-    json_: options.Json = False,
+    seeds: Draws = None,
+    root: Root = None,
+    overwrite: Overwrite = False,
+    json_: Json = False,
 ) -> None:
     """Write the noise draws of a table as files, for other code to be run on the same ones."""
-    suite = load_suite(name)
-    number = write_draws(
-        suite,
-        out,
-        _part(datasets, None, levels, seeds),
-        root=root,
-        overwrite=overwrite,
-        say=say,
-    )
+    from brgcl.benchmark.experiment import load_experiment
+    from brgcl.benchmark.export import write_draws
+
+    experiment = load_experiment(name)
+    part = selection.part(seeds)
+    number = write_draws(experiment, out, part, root=root, overwrite=overwrite, say=say)
     if json_:
-        print_json({"experiment": suite.name, "draws": number, "folder": str(out)})
+        print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})
     else:
-        stdout.print(
-            f"{number:,} draws written to {out}; its README.txt says how to read them",
-            highlight=False,
-            soft_wrap=True,
-        )
-
-
-def read_page(path: Path) -> str:
-    """Read a page that something is put into."""
-    if not path.is_file():
-        raise InputError(f"there is no file '{path}'")
-    return path.read_text(encoding="utf-8")
-
-
-@bench.command()
-def speed(
-    cases: Annotated[
-        str | None, typer.Option(help="Some cases only, by name, separated by commas.")
-    ] = None,
-    mode: Annotated[str | None, typer.Option(help="exact or sampled; default: both.")] = None,
-    objective: Annotated[str, typer.Option(help="exp or abs.")] = "exp",
-    repeats: Annotated[int, typer.Option(min=1, help="Epochs and calls to take medians of.")] = 5,
-    picture: Annotated[
-        Path | None, typer.Option("--plot", help="Draw time and memory: .svg, .png or .pdf.")
-    ] = None,
-    json_: options.Json = False,
-) -> None:
-    """Time an epoch against its bare kernels, GRACE and dense similarities."""
-    chosen = cases.split(",") if cases else None
-    for name in chosen or []:
-        check_case(name)
-    if objective not in ("exp", "abs"):
-        raise unknown_name("objective", objective, ("exp", "abs"))
-    if mode not in (None, "exact", "sampled"):
-        raise unknown_name("mode", mode, ("exact", "sampled"))
-    if picture is not None:
-        check_picture(picture)
-    wanted = [
-        (name, kind)
-        for name, kind in cases_here()
-        if (chosen is None or name in chosen) and mode in (None, kind)
-    ]
-    if not wanted:
-        raise InputError(
-            "none of these cases can be run here; brgcl datasets shows what is on disk"
-        )
-    found = []
-    for number, (name, kind) in enumerate(wanted, start=1):
-        say(f"{number} of {len(wanted)}: {name}, {kind}, {objective}")
-        found.append(measure(name, kind, objective, repeats=repeats))
-    empty_mb = empty_memory()
-    slope_of = slopes(found, empty_mb)
-    if picture is not None:
-        plot(found, empty_mb, picture)
-    if json_:
-        print_json({"cases": found, "slopes": slope_of, "empty_mb": empty_mb, "machine": machine()})
-        return
-    show_table(f"Speed, {objective}", COLUMNS, table_rows(found))
-    stdout.print(NOTE, highlight=False)
-    for part, slope in slope_of.items():
-        if slope is not None:
-            stdout.print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
-    for line in (line for case in found for line in detail_lines(case)):
-        stdout.print(line, highlight=False)
+        print_line(f"{number:,} draws written to {out}; its README.txt says how to read them")

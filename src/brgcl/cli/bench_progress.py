@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from statistics import mean
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.schedule import Job
+from brgcl.cli.console import say
+from brgcl.progress import progress_bar, stderr
 
 
 @contextmanager
@@ -24,29 +23,19 @@ def watching(jobs: Sequence[Job], workers: int) -> Iterator[Callable[[Record], N
     Yields:
         A function to call with each new record.
     """
-    console = Console(stderr=True, markup=False, highlight=False)
-    total = sum(len(job.experiments) for job in jobs)
-    left = Left(jobs, workers)
-    ahead = Ahead()
-    columns = (
-        TextColumn("{task.fields[state]}"), BarColumn(), MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"), TextColumn("{task.fields[best]}"),
-    )  # fmt: skip
-    plain = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=plain) as bar:
-        task = bar.add_task("", total=total, state="", left="", best="")
-        done = 0
+    total = sum(len(job.specs) for job in jobs)
+    left, ahead, done = Left(jobs, workers), Ahead(), 0
+    with progress_bar("benchmark") as report:
 
         def watch(record: Record) -> None:
             nonlocal done
             done += 1
             left.take(record)
             best = ahead.take(record)
-            state = str(record.experiment)
-            if plain:
+            if not stderr().is_terminal:
                 scores = "failed" if record.error else _scores(record)
-                console.print(f"{done}/{total}  {state}: {scores}  {left}", soft_wrap=True)
-            bar.update(task, completed=done, state=state, left=str(left), best=best)
+                say(f"{done}/{total}  {record.spec}: {scores}  {left}")
+            report(done, total, f"{record.spec}  {left}  {best}")
 
         yield watch
 
@@ -55,17 +44,17 @@ class Left:
     """Time that is left, from estimates of processor time and how fast it passed so far."""
 
     def __init__(self, jobs: Sequence[Job], workers: int) -> None:
-        costs = [(job, job.seconds / len(job.experiments)) for job in jobs if job.seconds]
-        self._cost = {cell: cost for job, cost in costs for cell in job.experiments}
-        self._unknown = {cell for job in jobs for cell in job.experiments} - set(self._cost)
+        costs = [(job, job.seconds / len(job.specs)) for job in jobs if job.seconds]
+        self._cost = {cell: cost for job, cost in costs for cell in job.specs}
+        self._unknown = {cell for job in jobs for cell in job.specs} - set(self._cost)
         self._total, self._workers, self._start = sum(self._cost.values()), workers, time.time()
         self._done = 0.0
 
     def take(self, record: Record) -> None:
         """Count a cell as done."""
-        cost = self._cost.pop(record.experiment, None)
+        cost = self._cost.pop(record.spec, None)
         self._done += cost or 0.0
-        self._unknown.discard(record.experiment)
+        self._unknown.discard(record.spec)
 
     def __str__(self) -> str:
         if self._unknown:
@@ -88,7 +77,7 @@ class Ahead:
         """Count a record, and say who is the best of this run beside it."""
         if record.error or not record.metrics:
             return ""
-        cell = record.experiment
+        cell = record.spec
         where = (cell.dataset, cell.noise, f"{cell.level:g}")
         metric, score = next(iter(record.metrics.items()))
         self._scores[where][cell.method].append(score)

@@ -1,31 +1,88 @@
 """What commands print: results on stdout, everything else on stderr."""
 
+import codecs
 import json
+import logging
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
+from brgcl.progress import stderr
 
-stderr = Console(stderr=True, markup=False)  # names and paths may contain brackets
-stdout = Console(markup=False)
+if TYPE_CHECKING:
+    from rich.console import Console
+
+ASCII = {
+    "±": "+-",
+    "≥": ">=",
+    "Δ": "d",
+    "²": "^2",
+    "…": "...",
+    "·": "*",
+    "\xd7": "x",
+    "\u2013": "-",
+}
 
 
-def finish(metrics: dict[str, Any], as_json: bool, out: Path | None, written: list[str]) -> None:
-    """Print what a command found and where it put it."""
-    if as_json:
-        print_json(metrics)
-        return
-    rows = [[name, show(value)] for name, value in metrics.items()]
-    show_table("", ["figure", "value"], rows)
-    if out is not None:
-        stdout.print(f"Written to {out}: {', '.join(written)}", highlight=False)
+def prepare_streams() -> None:
+    """Let stdout and stderr take any text, whatever their encoding."""
+
+    def spell(error: UnicodeError) -> tuple[str, int]:
+        assert isinstance(error, UnicodeEncodeError)
+        text = error.object[error.start : error.end]
+        return "".join(ASCII.get(letter, "?") for letter in text), error.end
+
+    codecs.register_error("spell", spell)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a test may have put another kind of stream there
+            stream.reconfigure(errors="spell")
+
+
+def prepare_logging() -> None:
+    """Print each message of the library once, on stderr, above the progress bar."""
+    seen: set[str] = set()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            text = record.getMessage()
+            if text not in seen:
+                seen.add(text)
+                say(text)
+
+    logger = logging.getLogger("brgcl")
+    logger.handlers = [Handler()]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+def be_quiet(quiet: bool) -> None:
+    """Print no progress and no messages; errors are still printed."""
+    stderr().quiet = quiet
+
+
+def stdout() -> "Console":
+    """Return a console on stdout; what is not a terminal is as wide as the text."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 10_000
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=True, width=width)
+
+
+def print_metrics(metrics: Mapping[str, Any]) -> None:
+    """Print numbers and their names."""
+    rows = [[name, show(value)] for name, value in metrics.items() if name != "capped"]
+    if metrics.get("capped"):
+        rows = [[name, at_cap(text) if name == "num_clusters" else text] for name, text in rows]
+    show_table("", ["name", "value"], rows)
+
+
+def at_cap(number: object) -> str:
+    """Show a number of clusters that is a lower bound."""
+    return f">= {number} (cap reached)"
 
 
 def show(value: Any) -> str:
-    """Show a figure to four digits."""
+    """Show a number to four digits."""
     if isinstance(value, list):
         return ", ".join(map(show, value))
     return (
@@ -35,20 +92,27 @@ def show(value: Any) -> str:
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table on stdout."""
+    from rich.table import Table
+
     table = Table(title=title or None, title_justify="left")
     for number, name in enumerate(columns):
         first = number == 0  # names stay whole, whatever the width of the terminal
         table.add_column(name, justify="left" if first else "right", overflow="fold", no_wrap=first)
     for row in rows:
         table.add_row(*row)
-    stdout.print(table)
+    stdout().print(table, soft_wrap=False)
 
 
-def print_json(value: dict[str, Any]) -> None:
+def print_line(text: str) -> None:
+    """Print a line on stdout."""
+    stdout().print(text)
+
+
+def print_json(value: Mapping[str, Any]) -> None:
     """Print JSON on stdout."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def say(text: str) -> None:
     """Tell the user something on stderr."""
-    stderr.print(text, highlight=False)
+    stderr().print(text)

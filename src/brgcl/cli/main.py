@@ -1,339 +1,65 @@
-"""The command line: arguments -> a library call -> text or files; no numerics here."""
+"""The entry of the command line: errors are one line, and codes say what kind they are.
 
-import dataclasses
-import logging
+0 all went well, 1 something failed, 2 the input is wrong, 130 the user stopped it. Nothing but
+the standard library is imported here before `main` runs, so that Ctrl-C is heard from the start.
+"""
+
+import os
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Any
-
-import typer
-from rich.logging import RichHandler
-
-from brgcl import __version__
-from brgcl.atomic_files import claim_folder
-from brgcl.cli import options
-from brgcl.cli.bench import bench
-from brgcl.cli.console import finish, print_json, say, show_table, stderr, stdout
-from brgcl.cli.options import open_graph, parse_noises, resolve_config
-from brgcl.cli.run_folder import name_classes, write_run
-from brgcl.cli.tune import tune
-from brgcl.data import dataset_status
-from brgcl.errors import BrgclError, InputError
-from brgcl.evaluate.protocol import draw_trial
-from brgcl.evaluate.score import (
-    classify_trial,
-    cluster_trial,
-    fit_method,
-    summarize_classification,
-    summarize_clustering,
-)
-from brgcl.methods import METHODS
-from brgcl.progress import progress_bar
-from brgcl.report.demo import DEMO_NOISE, demo_report, run_demo, summarize_demo
-from brgcl.report.report import write_report
-from brgcl.tasks.classify import NodeClassifier
-
-app = typer.Typer(
-    name="brgcl",
-    help="Learn on graphs whose labels, attributes and edges are noisy.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(bench, name="bench")
+from typing import NoReturn
 
 
-def main() -> None:
-    """Run the command line; wrong input is one line on stderr and exit code 2."""
+def main() -> NoReturn:
+    """Run the command line."""
     debug = "--debug" in sys.argv
-    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
-    handler = RichHandler(console=stderr, show_time=False, show_path=False, show_level=False)
-    handler.addFilter(each_message_once())
-    logger = logging.getLogger("brgcl")
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
     try:
-        app(arguments, prog_name="brgcl")
-    except BrgclError as error:
-        if debug:
-            raise
-        sys.stderr.write(f"brgcl: {' '.join(str(error).split())}\n")
-        raise SystemExit(2) from error
+        code = _run(sys.argv[1:])
+    except KeyboardInterrupt:
+        code = 130
     except Exception as error:
         if debug:
             raise
-        text = " ".join(str(error).split())
-        sys.stderr.write(f"brgcl: failed, {type(error).__name__}: {text} (--debug shows where)\n")
-        raise SystemExit(1) from error
+        code = _explain(error)
+    if code == 130:
+        resumes = "--checkpoint" in sys.argv or sys.argv[1:3] == ["bench", "run"]
+        more = "; the same command goes on from here" if resumes else ""
+        sys.stderr.write(f"brgcl: stopped{more}\n")
+    _flush()
+    sys.exit(code)
 
 
-@app.command()
-def demo(
-    seed: options.Seed = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="How many graphs to generate.")] = 5,
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("brgcl-demo"),
-    settings: options.Settings = None,
-    json_: options.Json = False,
-) -> None:
-    """Generate noisy graphs, train, and compare with a GCN on the same noisy labels."""
-    config = resolve_config("brgcl", "default", None, settings)
-    say(f"Generated graphs of 2,000 nodes, 7 classes, 20 labels a class; noise: {DEMO_NOISE}.")
-    rows = []
-    for number in range(seed, seed + seeds):
-        with progress_bar(f"graph {number + 1 - seed} of {seeds}") as report:
-            rows.append(run_demo(number, config=config, report=report))
-    page = demo_report(rows)
-    write_report(page, out / "report.html", version=__version__)
-    if json_:
-        print_json(summarize_demo(rows))
-        return
-    for table in page.tables:
-        show_table(table.title, table.columns, table.rows)
-        stdout.print(table.note, highlight=False)
-    stdout.print(page.summary[-1], highlight=False)
-    stdout.print(f"Report: {out / 'report.html'}", highlight=False)
+def _run(arguments: list[str]) -> int:
+    from brgcl.cli.app import app
+    from brgcl.cli.console import prepare_logging, prepare_streams
+
+    prepare_streams()
+    prepare_logging()
+    code = app(arguments, prog_name="brgcl", standalone_mode=False)
+    return code if isinstance(code, int) else 0
 
 
-@app.command()
-def embed(
-    graph: options.Name = None,
-    edges: options.Edges = None,
-    features: options.Features = None,
-    labels: options.Labels = None,
-    root: options.Root = None,
-    method: options.MethodName = "brgcl",
-    preset: options.Preset = "default",
-    config: options.ConfigFile = None,
-    settings: options.Settings = None,
-    seed: options.Seed = 0,
-    attribute_noise: options.AttributeNoise = None,
-    edge_noise: options.EdgeNoise = None,
-    out: Annotated[Path, typer.Option(help="Folder to write.", rich_help_panel=options.OUT)] = Path(
-        "run"
-    ),
-    overwrite: options.Overwrite = False,
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(
-            help="File from which a training that was stopped goes on.", rich_help_panel=options.OUT
-        ),
-    ] = None,
-    json_: options.Json = False,
-) -> None:
-    """Learn representations of the nodes and write them with the nodes' own ids."""
-    claim_folder(out, overwrite=overwrite)
-    chosen = resolve_config(method, preset, config, settings, graph)
-    if checkpoint is not None and not METHODS[method].resumable:
-        can = ", ".join(name for name, entry in METHODS.items() if entry.resumable)
-        raise InputError(f"{method} cannot go on from a checkpoint; {can} can")
-    noise = parse_noises(None, attribute_noise, edge_noise)
-    data = open_graph(graph, edges, features, labels, root, seed)
-    trial = draw_trial(data, noise=noise, protocol="no-val", seed=seed)
-    with progress_bar(method) as report:
-        fitted = fit_method(trial, method, chosen, seed, report, checkpoint)
-    metrics: dict[str, Any] = {
-        "method": method,
-        "dataset": data.name,
-        "num_nodes": data.num_nodes,
-        "num_edges": data.edge_index.shape[1] // 2,
-        "dim": fitted.representations.shape[1],
-    }
-    if fitted.model is not None:
-        metrics["num_clusters"] = fitted.model.num_prototypes_
-        metrics["confident_share"] = float(fitted.model.confident_.float().mean())
-    columns = {"label": name_classes(data.y, data)}
-    written = write_run(
-        out, data, fitted, metrics, columns,
-        title=f"Representations of {data.name}", groups=None, version=__version__,
-    )  # fmt: skip
-    finish(metrics, json_, out, written)
+def _explain(error: Exception) -> int:
+    """Say in one line what went wrong; returns the exit code."""
+    from brgcl.errors import BrgclError
+
+    text, code = " ".join(str(error).split()), 2
+    if hasattr(error, "format_message"):  # Typer's: the command line itself is wrong
+        command = getattr(getattr(error, "ctx", None), "command_path", "brgcl")
+        text = error.format_message().rstrip(".")
+        if not text:  # a command without arguments has printed its help
+            return 2
+        text = f"{' '.join(text.split())}; {command} --help lists the options"
+    elif isinstance(error, MemoryError):
+        text, code = "there is not enough memory", 1
+    elif not isinstance(error, BrgclError):
+        text, code = f"failed, {type(error).__name__}: {text} (--debug shows where)", 1
+    sys.stderr.write(f"brgcl: {text}\n")
+    return code
 
 
-@app.command()
-def classify(
-    graph: options.Name = None,
-    edges: options.Edges = None,
-    features: options.Features = None,
-    labels: options.Labels = None,
-    root: options.Root = None,
-    method: options.MethodName = "brgcl",
-    preset: options.Preset = "default",
-    config: options.ConfigFile = None,
-    settings: options.Settings = None,
-    rule: options.ClassifierRule = "auto",
-    soft_labels: options.Targets = "normalize",
-    seed: options.Seed = 0,
-    seeds: options.Seeds = 1,
-    label_noise: options.LabelNoise = None,
-    attribute_noise: options.AttributeNoise = None,
-    edge_noise: options.EdgeNoise = None,
-    protocol: options.Protocol = "clean-val",
-    out: options.Out = None,
-    overwrite: options.Overwrite = False,
-    json_: options.Json = False,
-) -> None:
-    """Classify the nodes in spite of wrong labels."""
-    if out is not None:
-        claim_folder(out, overwrite=overwrite)
-    chosen = resolve_config(method, preset, config, settings, graph)
-    noise = parse_noises(label_noise, attribute_noise, edge_noise)
-    classifier = NodeClassifier(rule, soft_labels=soft_labels)  # type: ignore[arg-type]
-    classifier.check_settings()
-    graphs, trials, outcomes = [], [], []
-    for number in range(seed, seed + seeds):
-        graphs.append(open_graph(graph, edges, features, labels, root, number))
-        trials.append(draw_trial(graphs[-1], noise=noise, protocol=protocol, seed=number))
-        classifier.seed = number
-        with progress_bar(f"{method}, seed {number}") as report:
-            outcomes.append(classify_trial(trials[-1], method, chosen, classifier, number, report))
-    metrics = {
-        "method": method,
-        "dataset": graphs[0].name,
-        **summarize_classification(outcomes, trials),
-    }
-    written: list[str] = []
-    if out is not None:
-        proba, first = outcomes[0].probabilities, graphs[0]
-        columns = {
-            "label": name_classes(trials[0].labels.train, first),
-            "prediction": name_classes(proba.argmax(1), first),
-            "probability": proba.max(1).values.numpy(),
-        }
-        written = write_run(
-            out, first, outcomes[0].fitted, metrics, columns,
-            title=f"Classes of {first.name}", groups=("predicted class", proba.argmax(1)),
-            version=__version__,
-        )  # fmt: skip
-    finish(metrics, json_, out, written)
-
-
-@app.command()
-def cluster(
-    graph: options.Name = None,
-    edges: options.Edges = None,
-    features: options.Features = None,
-    labels: options.Labels = None,
-    root: options.Root = None,
-    k: Annotated[
-        int | None,
-        typer.Option("-k", min=1, help="Clusters; default: as many as classes, else inferred."),
-    ] = None,
-    method: options.MethodName = "brgcl",
-    preset: options.Preset = "default",
-    config: options.ConfigFile = None,
-    settings: options.Settings = None,
-    seed: options.Seed = 0,
-    seeds: options.Seeds = 1,
-    attribute_noise: options.AttributeNoise = None,
-    edge_noise: options.EdgeNoise = None,
-    out: options.Out = None,
-    overwrite: options.Overwrite = False,
-    json_: options.Json = False,
-) -> None:
-    """Cluster the nodes by their representations."""
-    if out is not None:
-        claim_folder(out, overwrite=overwrite)
-    chosen = resolve_config(method, preset, config, settings, graph)
-    noise = parse_noises(None, attribute_noise, edge_noise)
-    graphs, trials, outcomes = [], [], []
-    for number in range(seed, seed + seeds):
-        graphs.append(open_graph(graph, edges, features, labels, root, number))
-        trials.append(draw_trial(graphs[-1], noise=noise, seed=number))
-        with progress_bar(f"{method}, seed {number}") as report:
-            outcomes.append(cluster_trial(trials[-1], method, chosen, k, number, report))
-    metrics = {
-        "method": method,
-        "dataset": graphs[0].name,
-        **summarize_clustering(outcomes, trials),
-    }
-    written: list[str] = []
-    if out is not None:
-        found, first = outcomes[0].assignment, graphs[0]
-        columns = {"cluster": found.numpy(), "label": name_classes(first.y, first)}
-        written = write_run(
-            out, first, outcomes[0].fitted, metrics, columns,
-            title=f"Clusters of {first.name}", groups=("cluster", found), version=__version__,
-        )  # fmt: skip
-    finish(metrics, json_, out, written)
-
-
-app.command()(tune)
-
-
-@app.command()
-def datasets(root: options.Root = None, json_: options.Json = False) -> None:
-    """List the named data sets and whether their files are here."""
-    found = dataset_status(root)
-    if json_:
-        print_json(
-            {
-                "datasets": [
-                    dataclasses.asdict(s) | {"path": None if s.path is None else str(s.path)}
-                    for s in found
-                ]
-            }
-        )
-        return
-    rows = [
-        [
-            s.name,
-            f"{s.num_nodes:,}",
-            "varies" if s.num_edges is None else f"{s.num_edges:,}",
-            f"{s.num_features:,}",
-            str(s.num_classes),
-            str(s.path) if s.path else "generated" if s.available else "not here",
-        ]
-        for s in found
-    ]
-    show_table("Data sets", ["name", "nodes", "edges", "attributes", "classes", "files"], rows)
-
-
-@app.command()
-def methods(json_: options.Json = False) -> None:
-    """List the methods."""
-    found = [
-        {
-            "name": name,
-            **{f: getattr(m, f) for f in ("kind", "uses_labels", "oracle", "cost", "citation")},
-        }
-        for name, m in METHODS.items()
-    ]
-    if json_:
-        print_json({"methods": found})
-        return
-    rows = [
-        [
-            entry["name"],
-            entry["kind"],
-            "yes" if entry["uses_labels"] else "no",
-            entry["oracle"] or "none",
-            entry["cost"],
-            entry["citation"],
-        ]
-        for entry in found
-    ]
-    show_table("Methods", ["name", "kind", "labels", "oracle", "cost", "citation"], rows)
-
-
-@app.command()
-def version(json_: options.Json = False) -> None:
-    """Print the version."""
-    if json_:
-        print_json({"version": __version__})
-    else:
-        stdout.print(__version__, highlight=False)
-
-
-def each_message_once() -> Callable[[logging.LogRecord], bool]:
-    """Make a filter that lets every message through once."""
-    seen: set[str] = set()
-
-    def is_new(record: logging.LogRecord) -> bool:
-        text = record.getMessage()
-        new = text not in seen
-        seen.add(text)
-        return new
-
-    return is_new
+def _flush() -> None:
+    """Write out what is buffered; a reader that has closed the pipe is no error."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,29 +1,34 @@
 """The command `brgcl tune`: arguments -> a search and a comparison -> text or files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from brgcl.atomic_files import claim_file, write_text
-from brgcl.benchmark.show.settings_table import draw_searches
-from brgcl.benchmark.show.style import save_picture
-from brgcl.benchmark.speed_page import check_picture
-from brgcl.cli import options
-from brgcl.cli.console import print_json, show_table, stdout
-from brgcl.cli.options import open_graph, parse_duration, parse_noises, parse_trials, resolve_config
-from brgcl.evaluate.protocol import Trial, draw_trial
+from brgcl.cli.console import print_json, print_line, show_table
+from brgcl.cli.grouped import grouped
+from brgcl.cli.options import (
+    GraphOptions,
+    Json,
+    NoiseOptions,
+    Seed,
+    SettingOptions,
+    parse_duration,
+    parse_trials,
+)
+from brgcl.cli.run_folder import claim_file
+from brgcl.cli.settings import resolve_config
 from brgcl.progress import progress_bar
-from brgcl.tune.compare import NOT_COMPARED, tune_and_compare
-from brgcl.tune.page import COLUMNS, lines, preset_text, summary, table_rows
+
+if TYPE_CHECKING:
+    from brgcl.evaluate.protocol import NoisyGraph
 
 
+@grouped
 def tune(
-    graph: options.Name = None,
-    edges: options.Edges = None,
-    features: options.Features = None,
-    labels: options.Labels = None,
-    root: options.Root = None,
+    graph: GraphOptions,
+    method: SettingOptions,
+    noise: NoiseOptions,
     criterion: Annotated[
         str | None,
         typer.Option(help="labels or stability; default: labels where there are any."),
@@ -34,7 +39,9 @@ def tune(
     ] = None,
     epochs: Annotated[
         int | None,
-        typer.Option(min=1, help="Epochs of a trial; default: all up to 5,000 nodes, else 60."),
+        typer.Option(
+            min=1, help="Epochs of each training; default: all up to 5,000 nodes, else 60."
+        ),
     ] = None,
     budget: Annotated[
         str | None, typer.Option(help="Time after which all is over: 90s, 5m, 2h.")
@@ -43,70 +50,66 @@ def tune(
         int, typer.Option(min=0, help="Fresh draws to compare with the default on.")
     ] = 5,
     storage: Annotated[
-        Path | None, typer.Option(help="Journal file; the same call goes on where one stopped.")
+        Path | None, typer.Option(help="Journal file; the same call resumes from it.")
     ] = None,
-    preset: options.Preset = "default",
-    config: options.ConfigFile = None,
-    settings: options.Settings = None,
-    seed: options.Seed = 0,
-    label_noise: options.LabelNoise = None,
-    attribute_noise: options.AttributeNoise = None,
-    edge_noise: options.EdgeNoise = None,
+    seed: Seed = 0,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="TOML file for the choice, read by --config.", rich_help_panel=options.OUT
-        ),
+        Path | None, typer.Option(help="TOML file for the choice, read by --config.")
     ] = None,
-    overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace that file.", rich_help_panel=options.OUT),
-    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     picture: Annotated[
-        Path | None,
-        typer.Option(
-            "--plot", help="Draw the scores: .svg, .png or .pdf.", rich_help_panel=options.OUT
-        ),
+        Path | None, typer.Option("--plot", help="Plot the scores: .svg, .png or .pdf.")
     ] = None,
-    json_: options.Json = False,
+    json_: Json = False,
 ) -> None:
     """Choose xi and gamma0 by noisy training labels, or by stability without any."""
     seconds = None if budget is None else parse_duration(budget)
-    if picture is not None:
-        check_picture(picture)
+    number_of_trials = parse_trials(trials)
     if out is not None:
         claim_file(out, overwrite=overwrite)
-    chosen = resolve_config("brgcl", preset, config, settings, graph)
-    noise = parse_noises(label_noise, attribute_noise, edge_noise)
+
+    from brgcl.atomic_files import write_text
+    from brgcl.cli.tune_text import COLUMNS, lines, preset_text, table_rows
+    from brgcl.evaluate.protocol import draw_noisy_graph
+    from brgcl.pictures import check_picture, save_picture
+    from brgcl.tune.compare import NOT_COMPARED, tune_and_compare
+    from brgcl.tune.figure import plot_searches
+
+    if picture is not None:
+        check_picture(picture)
+        claim_file(picture, overwrite=True)
+    config = method.config(graph.graph)
     name, realised = "", 0.0
 
-    def draw(number: int) -> Trial:
+    def draw(number: int) -> "NoisyGraph":
         nonlocal name, realised
-        data = open_graph(graph, edges, features, labels, root, number)
-        trial = draw_trial(data, noise=noise, protocol="no-val", seed=number)
-        name, realised = data.name, trial.label_noise if number == seed else realised
-        return trial
+        data = graph.open(number)
+        noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=number)
+        name, realised = data.name, noisy.label_noise if number == seed else realised
+        return noisy
 
     with progress_bar("tuning") as report:
         tuning, comparison = tune_and_compare(
-            draw, chosen, seed=seed, draws=compare, budget=seconds, report=report,
-            criterion=criterion, trials=parse_trials(trials), epochs=epochs, storage=storage,
+            draw, config, seed=seed, draws=compare, budget=seconds, report=report,
+            criterion=criterion, trials=number_of_trials, epochs=epochs, storage=storage,
         )  # fmt: skip
     said = [*lines(tuning), str(comparison or NOT_COMPARED)]
     if out is not None:
-        base = resolve_config("brgcl", "default", None, None, graph)
+        base = resolve_config("brgcl", "default", None, None, graph.graph)
         write_text(out, preset_text(tuning, base, [f"brgcl tune, {name}.", *said]))
     if picture is not None:
-        save_picture(draw_searches({name: summary(tuning)}), picture)
+        save_picture(plot_searches({name: tuning.to_dict()}), picture)
     if json_:
-        given = {"labels": label_noise, "attributes": attribute_noise, "edges": edge_noise}
-        found = {"dataset": name, "seed": seed, "noise": given, "noise_realised": realised}
-        found |= summary(tuning)
+        found = {"dataset": name, "seed": seed, "noise": noise.describe()}
+        found["noise_realised"] = realised
+        found |= tuning.to_dict()
         print_json(found | {"comparison": None if comparison is None else comparison.to_dict()})
         return
     show_table(f"Settings of {name}", COLUMNS, table_rows(tuning))
     for line in said:
-        stdout.print(line, highlight=False)
+        print_line(line)
     for file in (out, picture):
         if file is not None:
-            stdout.print(f"Written: {file}", highlight=False)
+            print_line(f"Written: {file}")
+    kept = f"brgcl classify ... --config {out}" if out else "--out FILE keeps the choice"
+    print_line(f"Next: {kept}")

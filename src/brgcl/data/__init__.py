@@ -3,8 +3,9 @@
 Names are imported when they are asked for, so that the list of data sets costs no torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from brgcl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from brgcl.data.catalogue import DATASETS as DATASETS
@@ -17,23 +18,15 @@ if TYPE_CHECKING:
     from brgcl.data.graphs import from_scipy as from_scipy
     from brgcl.data.splits import random_split as random_split
     from brgcl.data.synthetic import make_graph as make_graph
-
-_MODULES = {
-    "catalogue": ("DATASETS",),
-    "datasets": ("available", "dataset_status", "load_dataset"),
-    "files": ("read_graph",),
-    "graphs": ("check_graph", "from_networkx", "from_scipy"),
-    "splits": ("random_split",),
-    "synthetic": ("make_graph",),
-}
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "catalogue": ("DATASETS",),
+            "datasets": ("available", "dataset_status", "load_dataset"),
+            "files": ("read_graph",),
+            "graphs": ("check_graph", "from_networkx", "from_scipy"),
+            "splits": ("random_split",),
+            "synthetic": ("make_graph",),
+        },
+    )

@@ -2,15 +2,12 @@
 
 import hashlib
 import logging
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
 from brgcl.errors import DataNotFound
+from brgcl.progress import progress_bar
 
 log = logging.getLogger("brgcl")
 
@@ -70,22 +67,14 @@ def _fetch(url: str, part: Path) -> None:
         length = response.headers.get("Content-Length")
         total = int(length) + (have if resumed else 0) if length else None
         received = have if resumed else 0
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
         with (
             part.open("ab" if resumed else "wb") as file,
-            Progress(
-                *columns,
-                TransferSpeedColumn(),
-                console=console,
-                transient=True,
-                disable=not sys.stderr.isatty(),
-            ) as progress,
+            progress_bar(part.stem, unit="bytes") as report,
         ):
-            task = progress.add_task(part.stem, total=total, completed=received)
+            report(received, total, "")
             while chunk := response.read(CHUNK):
                 file.write(chunk)
                 received += len(chunk)
-                progress.advance(task, len(chunk))
+                report(received, total, "")
     if total is not None and received < total:
         raise OSError(f"connection closed after {received} of {total} bytes; run again to continue")

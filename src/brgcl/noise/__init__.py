@@ -3,8 +3,9 @@
 Names are imported when they are asked for, so that the names of the noises cost no torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from brgcl.lazy import lazy_names
 
 if TYPE_CHECKING:
     from brgcl.noise.attributes import NoisyAttributes as NoisyAttributes
@@ -21,27 +22,19 @@ if TYPE_CHECKING:
     from brgcl.noise.spec import LABEL_NOISE as LABEL_NOISE
     from brgcl.noise.spec import NoiseSpec as NoiseSpec
     from brgcl.noise.spec import parse_noise as parse_noise
-
-_MODULES = {
-    "attributes": ("NoisyAttributes", "corrupt_attributes"),
-    "edges": ("NoisyEdges", "corrupt_edges"),
-    "labels": (
-        "NoisyLabels",
-        "flip_labels",
-        "link_density",
-        "similar_partners",
-        "transition_matrix",
-    ),
-    "spec": ("ATTRIBUTE_NOISE", "EDGE_NOISE", "LABEL_NOISE", "NoiseSpec", "parse_noise"),
-}
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(_HOME)
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "attributes": ("NoisyAttributes", "corrupt_attributes"),
+            "edges": ("NoisyEdges", "corrupt_edges"),
+            "labels": (
+                "NoisyLabels",
+                "flip_labels",
+                "link_density",
+                "similar_partners",
+                "transition_matrix",
+            ),
+            "spec": ("ATTRIBUTE_NOISE", "EDGE_NOISE", "LABEL_NOISE", "NoiseSpec", "parse_noise"),
+        },
+    )

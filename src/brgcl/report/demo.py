@@ -1,25 +1,23 @@
-"""The demonstration: a generated graph with known noise, BRGCL against a GCN.
+"""The demonstration: generated graphs with known noise, BRGCL against a GCN.
 
-The noise is fixed: 30 % of the training labels wrong (symmetric), 20 % of the attribute cells
+The noise is fixed: 30 % of the training labels wrong (symmetric), 20 % of the attribute values
 taken from other nodes, 10 % spurious edges.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from statistics import mean, stdev
 from typing import Any
 
 import torch
-from torch_geometric.data import Data
 
-from brgcl.baselines.gcn import GCNConfig
 from brgcl.config import BRGCLConfig
-from brgcl.contract import Reporter
-from brgcl.data import load_dataset
-from brgcl.evaluate.protocol import Noise, Trial, draw_trial
-from brgcl.evaluate.score import Classified, classify_trial
-from brgcl.model import BRGCL
-from brgcl.noise import NoiseSpec
-from brgcl.report.report import Report, Table, draw_history, draw_map
+from brgcl.evaluate.evaluation import Evaluation, Progress, Run, evaluate
+from brgcl.evaluate.score import Classified
+from brgcl.noise.graph import Noise
+from brgcl.noise.spec import NoiseSpec
+from brgcl.report.figures import draw_history, draw_map
+from brgcl.report.report import Report, Table
 from brgcl.tasks.label_errors import find_label_errors
 from brgcl.tasks.metrics import nmi
 
@@ -35,13 +33,9 @@ class DemoRow:
     """What came out for one generated graph.
 
     Attributes:
-        seed: Seed of the graph, its noise and the training.
-        data: The graph as it was before noise.
-        trial: The graph as observed, and the truth.
-        ours: BRGCL, with a classifier on its representations.
-        gcn: A GCN trained on the same noisy labels.
-        num_clusters: Prototypes that BRGCL found.
-        capped: Whether their number stopped at the cap.
+        gcn_accuracy: Accuracy of a GCN trained on the noisy labels.
+        brgcl_accuracy: Accuracy of a classifier on BRGCL's representations, same labels.
+        num_clusters: Clusters that BRGCL found.
         nmi: Agreement of these clusters with the classes.
         wrong: Wrong labels that were there.
         suspected: Labels that were called wrong.
@@ -49,151 +43,135 @@ class DemoRow:
         recall: Share of wrong labels that were suspected.
     """
 
-    seed: int
-    data: Data
-    trial: Trial
-    ours: Classified
-    gcn: Classified
-    num_clusters: int
-    capped: bool
+    gcn_accuracy: float
+    brgcl_accuracy: float
+    num_clusters: float
     nmi: float
-    wrong: int
-    suspected: int
+    wrong: float
+    suspected: float
     precision: float
     recall: float
 
 
-def run_demo(
-    seed: int,
-    *,
-    config: BRGCLConfig | None = None,
-    report: Reporter | None = None,
-) -> DemoRow:
-    """Generate a graph, make it noisy, run both methods and look for wrong labels.
+@dataclass(frozen=True)
+class Demo:
+    """BRGCL and a GCN on the same generated graphs; no validation labels are used."""
 
-    No validation labels are used: this is what a user with only noisy labels gets.
+    ours: Evaluation
+    rows: Sequence[DemoRow]
 
-    Args:
-        seed: Seed of everything.
-        config: Settings of BRGCL.
-        report: Called as training goes on.
-    """
-    data = load_dataset("demo", seed=seed)
-    trial = draw_trial(data, noise=DEMO_NOISE, protocol="no-val", seed=seed)
-    config = config or BRGCLConfig()
-    ours = classify_trial(trial, "brgcl", config, seed=seed, report=report)
-    gcn = classify_trial(trial, "gcn", GCNConfig(), seed=seed, report=report)
-    model: BRGCL = ours.fitted.model
-    given = trial.labels.train
-    errors = find_label_errors(ours.fitted.representations, given, graph=trial.graph, seed=seed)
-    nodes = torch.tensor(errors["node"].tolist())
-    truly = given[nodes] != trial.truth.y[nodes]
-    called = torch.tensor(errors["is_error"].tolist())
-    found = int((truly & called).sum())
-    return DemoRow(
-        seed=seed,
-        data=data,
-        trial=trial,
-        ours=ours,
-        gcn=gcn,
-        num_clusters=model.num_prototypes_,
-        capped=model.num_prototypes_capped_,
-        nmi=nmi(model.pseudo_labels_, trial.truth.y),
-        wrong=int(truly.sum()),
-        suspected=int(called.sum()),
-        precision=found / max(1, int(called.sum())),
-        recall=found / max(1, int(truly.sum())),
-    )
+    @property
+    def capped(self) -> bool:
+        """Whether a number of clusters stopped at its cap, so that it is a lower bound."""
+        return any(run.fitted.clustering.capped for run in self.ours.runs if run.fitted.clustering)
 
+    def summary(self) -> dict[str, Any]:
+        """Means over the generated graphs, by the names that `--json` prints."""
+        values = {name: [asdict(row)[name] for row in self.rows] for name in asdict(self.rows[0])}
+        means = {f"{name}_mean": mean(column) for name, column in values.items()}
+        spread = {
+            f"{name}_std": stdev(values[name]) if len(self.rows) > 1 else None
+            for name in ("brgcl_accuracy", "gcn_accuracy")
+        }
+        return {
+            "n": len(self.rows),
+            **means,
+            **spread,
+            "difference_mean": means["brgcl_accuracy_mean"] - means["gcn_accuracy_mean"],
+            "num_clusters_capped": self.capped,
+            "noise_realised": self.ours.summary()["noise_realised"],
+        }
 
-def summarize_demo(rows: list[DemoRow]) -> dict[str, Any]:
-    """Means over the generated graphs, for `--json`."""
-    ours = [row.ours.accuracy or 0.0 for row in rows]
-    gcn = [row.gcn.accuracy or 0.0 for row in rows]
-    spread = len(rows) > 1
-    return {
-        "n": len(rows),
-        "brgcl_accuracy_mean": mean(ours),
-        "brgcl_accuracy_std": stdev(ours) if spread else None,
-        "gcn_accuracy_mean": mean(gcn),
-        "gcn_accuracy_std": stdev(gcn) if spread else None,
-        "difference_mean": mean(ours) - mean(gcn),
-        "num_clusters_mean": mean(row.num_clusters for row in rows),
-        "num_clusters_capped": any(row.capped for row in rows),
-        "nmi_mean": mean(row.nmi for row in rows),
-        "wrong_mean": mean(row.wrong for row in rows),
-        "suspected_mean": mean(row.suspected for row in rows),
-        "precision_mean": mean(row.precision for row in rows),
-        "recall_mean": mean(row.recall for row in rows),
-        "noise_realised": mean(row.trial.label_noise for row in rows),
-    }
+    def report(self) -> Report:
+        """Put the table and the pictures together."""
+        total, first = self.summary(), self.ours.runs[0]
+        means = {name.removesuffix("_mean"): value for name, value in total.items()}
+        rows = [
+            _cells(str(run.seed), asdict(row), self.capped)
+            for run, row in zip(self.ours.runs, self.rows, strict=True)
+        ]
+        rows.append(_cells("mean", means, self.capped))
+        return Report(
+            title="brgcl demonstration",
+            summary=[
+                "Generated citation-like graphs: 2,000 nodes, 7 classes, 20 labels a class. "
+                f"Noise: {DEMO_NOISE}. No validation labels were used.",
+                f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the "
+                f"test nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}.",
+            ],
+            tables=[Table("BRGCL and a GCN on the same noisy labels", COLUMNS, rows, NOTE)],
+            pictures=[
+                draw_map(
+                    first.fitted.representations, first.fitted.confidence, first.graph.y,
+                    "true class",
+                ),
+                draw_history(first.fitted.model.history_),
+            ],
+            settings=first.fitted.model.config.to_dict(),
+        )  # fmt: skip
 
 
 COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec", "rec")
+NOTE = (
+    "Accuracy on test nodes and the difference in points; K clusters found without labels and "
+    "their NMI with the classes; training labels that were wrong, that were called wrong, and the "
+    "precision and recall of that."
+)
 
 
-def demo_report(rows: list[DemoRow]) -> Report:
-    """Put the demonstration's table and pictures together."""
-    total = summarize_demo(rows)
-    cells = [
-        _cells(str(r.seed), r.gcn.accuracy or 0, r.ours.accuracy or 0, r.num_clusters, r.nmi,
-               r.wrong, r.suspected, r.precision, r.recall, capped=r.capped)
-        for r in rows
-    ]  # fmt: skip
-    names = ("gcn_accuracy", "brgcl_accuracy", "num_clusters", "nmi", "wrong", "suspected",
-             "precision", "recall")  # fmt: skip
-    figures = [total[f"{name}_mean"] for name in names]
-    cells.append(_cells("mean", *figures, capped=total["num_clusters_capped"]))
-    spread = {
-        name: ""
-        if total[f"{name}_accuracy_std"] is None
-        else f" ± {total[f'{name}_accuracy_std']:.3f}"
-        for name in ("brgcl", "gcn")
-    }
-    first = rows[0]
-    model: BRGCL = first.ours.fitted.model
-    return Report(
-        title="brgcl demonstration",
-        summary=[
-            "Generated citation-like graphs: 2,000 nodes, 7 classes, 20 labels a class. "
-            f"Noise: {DEMO_NOISE}. No validation labels were used.",
-            f"Over {len(rows)} graphs BRGCL classifies {total['brgcl_accuracy_mean']:.3f}"
-            f"{spread['brgcl']} of the test nodes right, a GCN trained on the same noisy labels "
-            f"{total['gcn_accuracy_mean']:.3f}{spread['gcn']}.",
-        ],
-        tables=[
-            Table(
-                "BRGCL and a GCN on the same noisy labels",
-                COLUMNS,
-                cells,
-                "Accuracy on test nodes and the difference in points; K clusters found without "
-                "labels and their NMI with the classes; training labels that were wrong, that were "
-                "called wrong, and the precision and recall of that.",
-            )
-        ],
-        pictures=[
-            draw_map(model.representations_, model.confidence_, first.trial.truth.y, "true class"),
-            draw_history(model.history_),
-        ],
-        settings=model.config.to_dict(),
+def run_demo(
+    seeds: Sequence[int], config: BRGCLConfig | None = None, progress: Progress | None = None
+) -> Demo:
+    """Generate graphs, make them noisy, run both methods and look for wrong labels."""
+    ours, gcn = (
+        evaluate(
+            "demo", method, config=settings, noise=DEMO_NOISE, protocol="no-val", seeds=seeds,
+            progress=progress,
+        )
+        for method, settings in (("brgcl", config), ("gcn", None))
+    )  # fmt: skip
+    return Demo(ours, [_row(*runs) for runs in zip(ours.runs, gcn.runs, strict=True)])
+
+
+def _row(ours: Run, gcn: Run) -> DemoRow:
+    given, truth = ours.noisy.labels.train, ours.noisy.truth.y
+    errors = find_label_errors(
+        ours.fitted.representations, given, graph=ours.noisy.graph, seed=ours.seed
+    )
+    nodes = torch.tensor(errors["node"].tolist())
+    wrong = given[nodes] != truth[nodes]
+    suspected = torch.tensor(errors["is_error"].tolist())
+    found = int((wrong & suspected).sum())
+    clusters = ours.fitted.clustering
+    assert clusters is not None
+    return DemoRow(
+        gcn_accuracy=_accuracy(gcn),
+        brgcl_accuracy=_accuracy(ours),
+        num_clusters=clusters.num_clusters,
+        nmi=nmi(clusters.assignment, truth),
+        wrong=int(wrong.sum()),
+        suspected=int(suspected.sum()),
+        precision=found / max(1, int(suspected.sum())),
+        recall=found / max(1, int(wrong.sum())),
     )
 
 
-def _cells(
-    name: str,
-    gcn: float,
-    ours: float,
-    clusters: float,
-    nmi: float,
-    wrong: float,
-    suspected: float,
-    precision: float,
-    recall: float,
-    *,
-    capped: bool,
-) -> list[str]:
+def _accuracy(run: Run) -> float:
+    assert isinstance(run.outcome, Classified)
+    assert run.outcome.accuracy is not None  # a generated graph has a truth
+    return run.outcome.accuracy
+
+
+def _cells(name: str, row: Mapping[str, Any], capped: bool) -> list[str]:
+    gain = row["brgcl_accuracy"] - row["gcn_accuracy"]
     return [
-        name, f"{gcn:.3f}", f"{ours:.3f}", f"{100 * (ours - gcn):+.1f}",
-        f"{'≥ ' if capped else ''}{clusters:g}",
-        f"{nmi:.3f}", f"{wrong:g}", f"{suspected:g}", f"{precision:.2f}", f"{recall:.2f}",
+        name, f"{row['gcn_accuracy']:.3f}", f"{row['brgcl_accuracy']:.3f}", f"{100 * gain:+.1f}",
+        f"{'≥ ' if capped else ''}{row['num_clusters']:g}", f"{row['nmi']:.3f}",
+        f"{row['wrong']:g}", f"{row['suspected']:g}", f"{row['precision']:.2f}",
+        f"{row['recall']:.2f}",
     ]  # fmt: skip
+
+
+def _mean(total: Mapping[str, Any], name: str) -> str:
+    spread = total[f"{name}_accuracy_std"]
+    return f"{total[f'{name}_accuracy_mean']:.3f}" + ("" if spread is None else f" ± {spread:.3f}")

@@ -69,7 +69,8 @@ class Agreement:
     Attributes:
         cv_agreement: Share of labelled nodes whose held-out prediction equals the given label.
         estimated_noise: Estimated share of wrong labels.
-        cv_ceiling: Agreement that a perfect classifier would reach, 1 - estimated_noise.
+        cv_ceiling: Agreement that a perfect classifier would reach, 1 - estimated_noise; never
+            below `cv_agreement`, since a label that is predicted is not counted as wrong.
     """
 
     cv_agreement: float
@@ -93,15 +94,16 @@ def cross_validated_agreement(
     proba, _ = out_of_fold_probabilities(z, codes, graph=graph, rule=rule, seed=seed)
     given = torch.from_numpy(codes)
     known = given >= 0
-    agreement = float((proba.argmax(1) == given)[known].float().mean())
-    noise = float(confident_errors(proba[known], given[known]).float().mean())
-    return Agreement(agreement, noise, 1 - noise)
+    agreement = float((proba.argmax(1) == given)[known].double().mean())
+    wrong = confident_errors(proba[known], given[known]).double()
+    return Agreement(agreement, float(wrong.mean()), float((1 - wrong).mean()))
 
 
 def confident_errors(proba: Tensor, given: Tensor) -> Tensor:
     """Mask of labels that contradict a confident out-of-fold prediction, `(L,)`.
 
-    The threshold of a class is the mean probability that nodes given this class get for it.
+    The threshold of a class is the mean probability that nodes given this class get for it. A
+    label that is predicted itself is no error, whichever thresholds are met.
 
     Args:
         proba: Out-of-fold probabilities, `(L, C)`.
@@ -114,4 +116,4 @@ def confident_errors(proba: Tensor, given: Tensor) -> Tensor:
     level[counts == 0] = torch.inf
     confident = torch.where(proba >= level, proba, -1)
     best = confident.max(1)
-    return (best.values >= 0) & (best.indices != given)
+    return (best.values >= 0) & (best.indices != given) & (proba.argmax(1) != given)

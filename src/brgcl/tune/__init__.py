@@ -2,4 +2,4 @@
 
 from brgcl.tune.search import Tuning as Tuning
 from brgcl.tune.search import tune as tune
-from brgcl.tune.tried_setting import Cell as Cell
+from brgcl.tune.tried_setting import TriedSetting as TriedSetting

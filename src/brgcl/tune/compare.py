@@ -4,24 +4,24 @@ The choice sees training labels of one draw only. Test labels enter afterwards, 
 any, and only the report: they say whether the choice was worth it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from statistics import mean
-from time import monotonic
 from typing import Any
 
 from brgcl.config import BRGCLConfig
 from brgcl.contract import Reporter
 from brgcl.evaluate.paired import Paired, paired_difference
-from brgcl.evaluate.protocol import Trial
-from brgcl.evaluate.score import classify_trial, fit_method
+from brgcl.evaluate.protocol import NoisyGraph
+from brgcl.evaluate.score import classify_one, fit_one
+from brgcl.method.inputs import prepare
 from brgcl.tasks.label_errors import cross_validated_agreement
 from brgcl.tasks.rules import FIXED_RULE
-from brgcl.tune.criteria import prepare, stability
-from brgcl.tune.search import OutOfTime, Tuning, tune
+from brgcl.tune.budget import OVERRUN, Budget, OutOfTime
+from brgcl.tune.criteria import stability
+from brgcl.tune.search import Tuning, tune
 
 USABLE = 0.95  # of the budget; the rest is for starting, reading files and writing results
-HASTE = 1.1  # a draw may take so much longer than the first one
 COMPARED = 0.85  # most of what is left of the budget that the comparison may take
 NOT_COMPARED = (
     "Nothing was compared on fresh draws: switched off, no time left, or nothing else was tried."
@@ -87,7 +87,7 @@ class Comparison:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, for `--json`."""
+        """Everything, with the names that saved searches have."""
         return {
             "metric": self.metric,
             "xi": self.xi,
@@ -107,7 +107,7 @@ class Comparison:
 
 
 def tune_and_compare(
-    draw: Callable[[int], Trial],
+    draw: Callable[[int], NoisyGraph],
     config: BRGCLConfig,
     *,
     seed: int = 0,
@@ -122,99 +122,118 @@ def tune_and_compare(
     of the others: then the comparison shows what caution cost or saved.
 
     Args:
-        draw: Makes the trial of a seed.
+        draw: Makes the noisy graph of a seed.
         config: Settings; their xi and gamma0 are the default to beat.
         seed: Seed of the draw to tune on.
         draws: Number of fresh draws; 0 compares nothing.
         budget: Seconds after which all is over. Up to 85 % are kept for the comparison,
             by the time that one fresh draw takes; what does not fit is left out.
-        report: Called as it goes on.
+        report: Progress callback.
         search: Further arguments of `tune`.
 
     Returns:
         What was tried and chosen, and the comparison, None where there is none.
     """
-    deadline = None if budget is None else monotonic() + USABLE * budget
-    clock = _Clock(deadline, report)
-    trial = draw(seed)
-    fresh = range(seed + 1, seed + 1 + draws)
-    known: dict[int, float | None] = {}  # of the default, by seed
-    reserve, fitting = 0.0, draws
-    if deadline is not None and draws:
-        start = monotonic()
-        known[fresh[0]] = _measure(draw, fresh[0], config, clock)
-        took = monotonic() - start
-        left, one = deadline - monotonic(), HASTE * took
-        room = min(COMPARED * left, left - 2 * took)  # the search needs the default and a rival
-        fitting = 0 if known[fresh[0]] is None else max(0, min(draws, int((room / one + 1) / 2)))
-        reserve = max(0, 2 * fitting - 1) * one
+    time = Budget.of(None if budget is None else USABLE * budget)
+    fresh = _FreshDraws(draw, time, report)
+    noisy = draw(seed)
+    seeds: Sequence[int] = range(seed + 1, seed + 1 + draws)
+    reserve = 0.0
+    if budget is not None and draws:
+        before = time.left
+        measured = fresh.measure(config, seeds[0])
+        took = before - time.left
+        fitting = 0 if measured is None else num_fitting(draws, took, time.left)
+        seeds = seeds[:fitting]
+        reserve = max(0, 2 * fitting - 1) * OVERRUN * took
     tuning = tune(
-        trial.graph,
-        trial.labels.train,
+        noisy.graph,
+        noisy.labels.train,
         config=config,
         seed=seed,
-        budget=None if deadline is None else max(0.0, deadline - reserve - monotonic()),
+        budget=None if budget is None else max(0.0, time.left - reserve),
         report=report,
         **search,
     )
     rival = tuning.rival
-    if rival is None or fitting == 0:
+    if rival is None:
         return tuning, None
     other = config.replace(xi=rival.xi, gamma0=rival.gamma0)
-    pairs = []
-    for number in fresh[:fitting]:
-        first = known[number] if number in known else _measure(draw, number, config, clock)
-        second = None if first is None else _measure(draw, number, other, clock)
-        if first is None or second is None:
-            break
-        pairs.append((number, first, second))
+    pairs = fresh.pairs(config, other, seeds)
     if not pairs:
         return tuning, None
-    seeds, defaults, others = zip(*pairs, strict=True)
-    metric = _metric(trial)
-    return tuning, Comparison(metric, rival.xi, rival.gamma0, seeds, defaults, others, draws)
+    done, defaults, others = zip(*pairs, strict=True)
+    comparison = Comparison(_metric(noisy), *rival.point, done, defaults, others, draws)
+    return tuning, comparison
+
+
+def num_fitting(draws: int, seconds: float, left: float) -> int:
+    """How many fresh draws fit into the rest of a budget, the first default being known.
+
+    The search keeps 15 % of it, and the time of two draws for the default and a rival.
+
+    Example:
+        >>> num_fitting(5, seconds=1.0, left=100.0), num_fitting(5, seconds=1.0, left=6.0)
+        (5, 2)
+    """
+    room = min(COMPARED * left, left - 2 * seconds)
+    return max(0, min(draws, int((room / (OVERRUN * seconds) + 1) / 2)))
 
 
 @dataclass(frozen=True)
-class _Clock:
-    """Passes on how far a training is, and ends it when the budget does."""
+class _FreshDraws:
+    """Measures settings on fresh draws, each once, until the budget ends."""
 
-    deadline: float | None
+    draw: Callable[[int], NoisyGraph]
+    budget: Budget
     report: Reporter | None
+    known: dict[tuple[BRGCLConfig, int], float] = field(default_factory=dict)
 
-    def __call__(self, done: int, total: int, text: str) -> None:
-        if self.deadline is not None and monotonic() > self.deadline:
-            raise OutOfTime
+    def pairs(
+        self, default: BRGCLConfig, other: BRGCLConfig, seeds: Sequence[int]
+    ) -> list[tuple[int, float, float]]:
+        """Seed, score of the default and score of the other setting, of draws that have both."""
+        found = []
+        for seed in seeds:
+            first = self.measure(default, seed)
+            second = None if first is None else self.measure(other, seed)
+            if first is None or second is None:
+                break
+            found.append((seed, first, second))
+        return found
+
+    def measure(self, config: BRGCLConfig, seed: int) -> float | None:
+        """How good a setting is on one draw; None where the budget ended before."""
+        if (config, seed) not in self.known:
+            try:
+                score = _score(self.draw(seed), config, seed, self._after_epoch)
+            except OutOfTime:
+                return None
+            self.known[config, seed] = score
+        return self.known[config, seed]
+
+    def _after_epoch(self, done: int, total: int, text: str) -> None:
+        self.budget.check()
         if self.report is not None:
             self.report(done, total, f"comparing, {text}")
 
 
-def _measure(
-    draw: Callable[[int], Trial], seed: int, config: BRGCLConfig, clock: _Clock
-) -> float | None:
-    """How good a setting is on one draw; None where the budget ended before that was known."""
-    try:
-        return _figure(draw(seed), config, seed, clock)
-    except OutOfTime:
-        return None
-
-
-def _metric(trial: Trial) -> str:
-    if bool(trial.truth.test.any()):
+def _metric(noisy: NoisyGraph) -> str:
+    if bool(noisy.truth.test.any()):
         return "accuracy"
-    return "cv_agreement" if bool((trial.labels.train >= 0).any()) else "stability"
+    return "cv_agreement" if bool((noisy.labels.train >= 0).any()) else "stability"
 
 
-def _figure(trial: Trial, config: BRGCLConfig, seed: int, clock: _Clock) -> float:
+def _score(noisy: NoisyGraph, config: BRGCLConfig, seed: int, report: Reporter) -> float:
     """How good a setting is on one draw, by what is known there."""
-    metric = _metric(trial)
+    metric = _metric(noisy)
+    fitted = fit_one(noisy, "brgcl", config, seed, report)
     if metric == "accuracy":
-        right = classify_trial(trial, "brgcl", config, seed=seed, report=clock).accuracy
-        assert right is not None  # there are test nodes
-        return right
-    fitted = fit_method(trial, "brgcl", config, seed, clock)
+        accuracy = classify_one(noisy, fitted, seed=seed).accuracy
+        assert accuracy is not None  # there are test nodes
+        return accuracy
     if metric == "cv_agreement":
-        z, labels = fitted.representations, trial.labels.train
+        z, labels = fitted.representations, noisy.labels.train
         return cross_validated_agreement(z, labels, rule=FIXED_RULE, seed=seed).cv_agreement
-    graph = prepare(trial.graph, config)
+    graph = prepare(noisy.graph, config.attributes, config.device)
     return stability(fitted.model.encoder_, graph, config, seed).mean

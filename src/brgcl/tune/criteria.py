@@ -14,10 +14,8 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
-from torch_geometric.data import Data
 
 from brgcl.config import BRGCLConfig
-from brgcl.method import inputs
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.train import find_clusters
@@ -61,11 +59,6 @@ class Score:
         """
         difference = np.subtract(self.parts, other.parts)
         return float(difference.mean()), _standard_error(difference)
-
-
-def prepare(data: Data, config: BRGCLConfig) -> Graph:
-    """Scale attributes and build the adjacency, as `BRGCL.fit` does; once for all settings."""
-    return inputs.prepare(data, config.attributes, config.device)
 
 
 def agreement(encoder: Encoder, graph: Graph, labels: Tensor, seed: int) -> Score:

@@ -1,4 +1,4 @@
-"""A study on disk: what was tried, so that a run that was killed goes on where it stopped.
+"""A study on disk: what was tried, so that a search that was killed can be resumed.
 
 Optuna keeps it in a journal, a file to which lines are only added. One file can hold the studies
 of many graphs; a study is found by a digest of all that its scores depend on.
@@ -59,7 +59,7 @@ def open_study(file: Path | None, name: str) -> "optuna.Study":
         raise InputError(f"cannot use '{file}' as storage: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise InputError(
-            f"'{file}' is not a journal of brgcl tune, or is damaged; give another --storage"
+            f"'{file}' is not a journal of brgcl tune, or is damaged; choose another file"
         ) from error
 
 

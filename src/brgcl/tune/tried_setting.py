@@ -1,4 +1,4 @@
-"""One trial: a training with one setting, and its score."""
+"""One tried setting: a training with one xi and gamma0, and its score."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Point = tuple[float, float]  # xi, gamma0
 
 
 @dataclass(frozen=True)
-class Cell:
+class TriedSetting:
     """One setting and its score.
 
     Attributes:
@@ -28,7 +28,7 @@ class Cell:
         gain: Score above that of the default setting.
         gain_error: Standard error of the gain, which is paired; None where pruned.
         num_prototypes: Prototypes in the last epoch; None where pruned.
-        capped: Whether their number stands at the cap.
+        capped: Whether their number reached the cap.
         pruned: Whether training was stopped early, because the score was below the median.
         seconds: Time it took after the warm-up, which all settings share.
     """
@@ -51,7 +51,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Task:
+class TuningTask:
     """What to train and how to score it.
 
     Attributes:
@@ -75,11 +75,11 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Trained:
+class Outcome:
     """How one training ended.
 
     Attributes:
-        score: What it scored; None where it was pruned.
+        score: Its score; None where it was pruned.
         checks: Epoch -> score on the way.
         num_prototypes: Prototypes in the last epoch; None where it was pruned.
         seconds: Time it took after the warm-up.
@@ -92,19 +92,19 @@ class Trained:
 
 
 def train_and_score(
-    task: Task,
+    task: TuningTask,
     point: Point,
     *,
     after_epoch: Callable[[Epoch], None],
     hopeless: Callable[[int, float], bool],
-) -> Trained:
+) -> Outcome:
     """Train with one setting, without labels, and score what was learned.
 
     Args:
         task: What to train.
         point: The setting, xi and gamma0.
         after_epoch: Called after each epoch.
-        hopeless: Called with epoch and score at each of `check_epochs`; True ends the trial.
+        hopeless: Called with epoch and score at each of `check_epochs`; True prunes the setting.
     """
     config = task.config.replace(xi=point[0], gamma0=point[1])
     training = warmed_up(task, after_epoch)
@@ -121,13 +121,13 @@ def train_and_score(
     try:
         continue_training(training, task.graph, config, watch)
     except _Pruned:
-        return Trained(None, checks, None, monotonic() - start)
+        return Outcome(None, checks, None, monotonic() - start)
     training.encoder.requires_grad_(False)
     score = task.score(training.encoder, config)
-    return Trained(score, checks, training.history[-1].num_prototypes, monotonic() - start)
+    return Outcome(score, checks, training.history[-1].num_prototypes, monotonic() - start)
 
 
-def warmed_up(task: Task, after_epoch: Callable[[Epoch], None]) -> TrainingState:
+def warmed_up(task: TuningTask, after_epoch: Callable[[Epoch], None]) -> TrainingState:
     """Train up to the end of the warm-up, which is the same for all settings: once for a task."""
     if not task.warm:
         config = task.config
@@ -139,32 +139,33 @@ def warmed_up(task: Task, after_epoch: Callable[[Epoch], None]) -> TrainingState
     return task.warm[0].copy()
 
 
-def make_cell(point: Point, found: Trained, default: Score, config: BRGCLConfig) -> Cell:
-    """Set a training against the score of the default setting."""
+def set_against(
+    default: Score, point: Point, outcome: Outcome, config: BRGCLConfig
+) -> TriedSetting:
+    """Compare the outcome of a setting with the score of the default one."""
     error: float | None = None
     gain_error: float | None = None
-    if found.score is None:
-        score = list(found.checks.values())[-1]
+    if outcome.score is None:
+        score = list(outcome.checks.values())[-1]
         gain = score - default.mean
     else:
-        score, error = found.score.mean, found.score.error
-        gain, gain_error = found.score.gain_over(default)
-    return Cell(
-        xi=point[0],
-        gamma0=point[1],
+        score, error = outcome.score.mean, outcome.score.error
+        gain, gain_error = outcome.score.gain_over(default)
+    return TriedSetting(
+        *point,
         score=score,
         error=error,
         gain=gain,
         gain_error=gain_error,
-        num_prototypes=found.num_prototypes,
-        capped=found.num_prototypes == config.max_prototypes,
-        pruned=found.score is None,
-        seconds=found.seconds,
+        num_prototypes=outcome.num_prototypes,
+        capped=outcome.num_prototypes == config.max_prototypes,
+        pruned=outcome.score is None,
+        seconds=outcome.seconds,
     )
 
 
 def check_epochs(config: BRGCLConfig) -> list[int]:
-    """Epochs at which a trial may be pruned: a third and two thirds of the way from the warm-up.
+    """Epochs at which a setting may be pruned: a third and two thirds of the way from the warm-up.
 
     Before the warm-up ends, all settings give the same.
 

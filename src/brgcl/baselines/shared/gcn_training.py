@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brgcl.baselines.shared.descent import descend
-from brgcl.config import Count, Positive, Settings, Share, Weight
+from brgcl.config import Count, Positive, Settings, Share, Weight, setting
 from brgcl.contract import Fitted, ObservedLabels, Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
@@ -30,16 +30,11 @@ GCN_PRESETS = {"coauthor-cs": {"weight_decay": 5e-5}}
 class GCNConfig(Settings):
     """Settings of a GCN, those of its authors; methods built on it add their own."""
 
-    hidden: Count = 16
-    """Units of the hidden layer."""
-    dropout: Share = 0.5
-    """Share of attributes and of hidden units dropped."""
-    lr: Positive = 0.01
-    """Learning rate of Adam."""
-    weight_decay: Weight = 5e-4
-    """L2 penalty in Adam."""
-    epochs: Count = 200
-    """Training epochs."""
+    hidden: Count = setting(16, "Units of the hidden layer.")
+    dropout: Share = setting(0.5, "Share of attributes and of hidden units dropped.")
+    lr: Positive = setting(0.01, "Learning rate of Adam.")
+    weight_decay: Weight = setting(5e-4, "L2 penalty in Adam.")
+    epochs: Count = setting(200, "Training epochs.")
 
 
 class BestEpoch:

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from brgcl.baselines.shared.descent import descend
-from brgcl.config import Count, Positive, Settings
+from brgcl.config import Count, Positive, Settings, setting
 from brgcl.contract import Reporter
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder, averaged, averages_first
@@ -38,14 +38,10 @@ Operator = Matrix | Diffusion
 class InfomaxConfig(Settings):
     """Settings of DGI; MVGRL adds its own."""
 
-    dim: Count = 512
-    """Dimension of the representations."""
-    lr: Positive = 1e-3
-    """Learning rate of Adam."""
-    epochs: Count = 10000
-    """Most training epochs."""
-    patience: Count = 20
-    """Stop when the training loss has not fallen for so many epochs."""
+    dim: Count = setting(512, "Dimension of the representations.")
+    lr: Positive = setting(1e-3, "Learning rate of Adam.")
+    epochs: Count = setting(10000, "Most training epochs.")
+    patience: Count = setting(20, "Stop when the training loss has not fallen for so many epochs.")
 
 
 class Discriminator(nn.Module):

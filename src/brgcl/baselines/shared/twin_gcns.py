@@ -21,7 +21,7 @@ from torch import Tensor
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn, run_gcn
-from brgcl.config import Count, Share
+from brgcl.config import Count, Share, setting
 from brgcl.contract import ObservedLabels, Reporter
 from brgcl.method.graph import Graph
 
@@ -30,10 +30,10 @@ from brgcl.method.graph import Graph
 class PeersConfig(GCNConfig):
     """Settings of two GCNs that learn from small losses."""
 
-    forget_rate: Share = 0.2
-    """Share of labels left out in the end; should be the share of wrong labels."""
-    ramp_epochs: Count = 200
-    """Epochs over which the share left out grows from 0."""
+    forget_rate: Share = setting(
+        0.2, "Share of labels left out in the end; should be the share of wrong labels."
+    )
+    ramp_epochs: Count = setting(200, "Epochs over which the share left out grows from 0.")
 
 
 def kept_share(epoch: int, config: PeersConfig) -> float:

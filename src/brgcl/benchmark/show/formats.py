@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from itertools import zip_longest
 
-from brgcl.benchmark.show.layout import Line, Sheet
-from brgcl.benchmark.show.statistics import Entry
+from brgcl.benchmark.show.layout import Layout, Line
+from brgcl.benchmark.show.statistics import Cell
 
 FORMATS = ("text", "md", "latex", "html", "csv", "draws")
 CSV_COLUMNS = [
@@ -21,49 +21,49 @@ TEX = {
 }  # fmt: skip
 
 
-def to_text(sheet: Sheet) -> str:
+def to_text(layout: Layout) -> str:
     """For a terminal; stars stand for bold."""
-    rows = [[[head] for head in sheet.columns]] + [
-        [[name], *([_star(line) for line in cell] for cell in cells)] for name, cells in sheet.rows
+    rows = [[[head] for head in layout.columns]] + [
+        [[name], *([_star(line) for line in cell] for cell in cells)] for name, cells in layout.rows
     ]
-    widths = [max(len(text) for row in rows for text in row[i]) for i in range(len(sheet.columns))]
+    widths = [max(len(text) for row in rows for text in row[i]) for i in range(len(layout.columns))]
     written = []
     for row in rows:
         for texts in zip_longest(*row, fillvalue=""):
             padded = (text.ljust(width) for text, width in zip(texts, widths, strict=True))
             written.append("  ".join(padded).rstrip())
     written.insert(1, "  ".join("-" * width for width in widths))
-    notes = [*sheet.caption, *sheet.notes]
-    return "\n".join([sheet.title, "", *written, "", *notes]).rstrip() + "\n"
+    notes = [*layout.caption, *layout.notes]
+    return "\n".join([layout.title, "", *written, "", *notes]).rstrip() + "\n"
 
 
 def _star(line: Line) -> str:
     return f"*{line.text}*" if line.bold else line.text
 
 
-def to_markdown(sheet: Sheet) -> str:
+def to_markdown(layout: Layout) -> str:
     """For a page in Markdown; the title is left to the page."""
-    written = [f"| {' | '.join(sheet.columns)} |", f"|{'---|' * len(sheet.columns)}"]
-    for name, cells in sheet.rows:
+    written = [f"| {' | '.join(layout.columns)} |", f"|{'---|' * len(layout.columns)}"]
+    for name, cells in layout.rows:
         texts = ["<br>".join(f"**{x.text}**" if x.bold else x.text for x in cell) for cell in cells]
         written.append(f"| {' | '.join([name, *texts])} |")
-    notes = [f"- {note}" for note in (*sheet.caption, *sheet.notes)]
+    notes = [f"- {note}" for note in (*layout.caption, *layout.notes)]
     return "\n".join([*written, "", *notes]).rstrip() + "\n"
 
 
-def to_latex(sheet: Sheet) -> str:
+def to_latex(layout: Layout) -> str:
     """For a paper; needs the package makecell."""
-    written = [" & ".join(map(_tex, sheet.columns)) + r" \\ \hline"]
-    for name, cells in sheet.rows:
+    written = [" & ".join(map(_tex, layout.columns)) + r" \\ \hline"]
+    for name, cells in layout.rows:
         texts = []
         for cell in cells:
             lines = [rf"\textbf{{{_tex(x.text)}}}" if x.bold else _tex(x.text) for x in cell]
             texts.append(r"\makecell[tl]{" + r" \\ ".join(lines) + "}" if lines else "")
         written.append(" & ".join([_tex(name), *texts]) + r" \\")
-    caption = _tex(" ".join([f"{sheet.title}.", *sheet.caption, *sheet.notes]))
+    caption = _tex(" ".join([f"{layout.title}.", *layout.caption, *layout.notes]))
     return "\n".join(
         [r"\begin{table}", rf"\caption{{{caption}}}",
-         rf"\begin{{tabular}}{{{'l' * len(sheet.columns)}}}", r"\hline", *written, r"\hline",
+         rf"\begin{{tabular}}{{{'l' * len(layout.columns)}}}", r"\hline", *written, r"\hline",
          r"\end{tabular}", r"\end{table}", ""]
     )  # fmt: skip
 
@@ -72,44 +72,44 @@ def _tex(text: str) -> str:
     return "".join(TEX.get(letter, letter) for letter in text)
 
 
-def to_html(sheet: Sheet) -> str:
+def to_html(layout: Layout) -> str:
     """For a page in HTML."""
-    heads = "".join(f"<th>{escape(head)}</th>" for head in sheet.columns)
-    written = ["<table>", f"<caption>{escape(sheet.title)}</caption>", f"<tr>{heads}</tr>"]
-    for name, cells in sheet.rows:
+    heads = "".join(f"<th>{escape(head)}</th>" for head in layout.columns)
+    written = ["<table>", f"<caption>{escape(layout.title)}</caption>", f"<tr>{heads}</tr>"]
+    for name, cells in layout.rows:
         texts = []
         for cell in cells:
             lines = [f"<b>{escape(x.text)}</b>" if x.bold else escape(x.text) for x in cell]
             texts.append(f"<td>{'<br>'.join(lines)}</td>")
         written.append(f"<tr><th>{escape(name)}</th>{''.join(texts)}</tr>")
-    notes = [f"<p>{escape(note)}</p>" for note in (*sheet.caption, *sheet.notes)]
+    notes = [f"<p>{escape(note)}</p>" for note in (*layout.caption, *layout.notes)]
     return "\n".join([*written, "</table>", *notes]) + "\n"
 
 
-def to_csv(entries: Sequence[Entry]) -> str:
+def to_csv(cells: Sequence[Cell]) -> str:
     """One line for each cell; shares are not in per cent."""
     rows = [
         [
-            entry.dataset, entry.row, entry.noise, entry.level, entry.metric, entry.n,
-            entry.mean, entry.std, entry.published_mean, entry.published_std, entry.difference,
-            None if entry.paired is None else entry.paired.low,
-            None if entry.paired is None else entry.paired.high,
-            entry.realised,
+            cell.dataset, cell.row, cell.noise, cell.level, cell.metric, cell.n,
+            cell.mean, cell.std, cell.published_mean, cell.published_std, cell.difference,
+            None if cell.paired is None else cell.paired.low,
+            None if cell.paired is None else cell.paired.high,
+            cell.realised,
         ]
-        for entry in entries
+        for cell in cells
     ]  # fmt: skip
     return _csv(CSV_COLUMNS, rows)
 
 
-def to_draws(entries: Sequence[Entry]) -> str:
+def to_draws(cells: Sequence[Cell]) -> str:
     """One line for each draw, with the key of its record: where every figure comes from."""
     rows = [
         [
-            entry.dataset, entry.row, entry.noise, entry.level, entry.metric,
-            draw.seed, draw.value, draw.experiment.key,
+            cell.dataset, cell.row, cell.noise, cell.level, cell.metric,
+            draw.spec.seed, draw.value, draw.spec.key,
         ]
-        for entry in entries
-        for draw in entry.draws
+        for cell in cells
+        for draw in cell.draws
     ]  # fmt: skip
     return _csv(DRAW_COLUMNS, rows)
 

@@ -7,11 +7,16 @@ in per cent. The best mean of a column and its ties are bold.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.show.statistics import SHARES, Entry, footnotes, table_entries
+from brgcl.benchmark.show.statistics import SHARES, Cell, footnotes, table_cells
+from brgcl.config import BRGCLConfig
 from brgcl.data import DATASETS
+from brgcl.evaluate.paired import Paired
+
+Search = Mapping[str, Any]  # what `Tuning.to_dict` gives, read back from a file
 
 METRICS = {
     "accuracy": "accuracy",
@@ -24,7 +29,7 @@ METRICS = {
 }
 LEGEND = (
     "Each cell has our mean ± standard deviation over draws (number of draws), in per cent; the "
-    "paper's value and our difference to it; Δ, the difference to brgcl over the same draws with "
+    "published value and our difference to it; Δ, the difference to brgcl over the same draws with "
     "its 95 % interval. Bold: the best mean of a column and those tied with it (the interval holds "
     "0 and the difference is below one point). With fewer than 10 draws that is no claim."
 )
@@ -39,7 +44,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class Layout:
     """A table of one graph, ready to be written in any form.
 
     Attributes:
@@ -57,122 +62,205 @@ class Sheet:
     notes: Sequence[str] = ()
 
 
-def sheets(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Sheet]:
-    """Make one table for each graph; arguments as those of `table_entries`."""
-    entries = table_entries(suite, records, part)
-    used = {record.experiment.dataset for record in records.values()}
+def layouts(
+    experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
+) -> list[Layout]:
+    """Make one table for each graph; arguments as those of `table_cells`."""
+    cells = table_cells(experiment, records, selection)
+    used = {record.spec.dataset for record in records.values()}
     found = []
-    for dataset in dict.fromkeys(entry.dataset for entry in entries):
-        here = [entry for entry in entries if entry.dataset == dataset]
-        found.append(_sheet(suite, dataset, here, part.split, has_files=dataset in used))
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        here = [cell for cell in cells if cell.dataset == dataset]
+        found.append(
+            _layout(experiment, dataset, here, selection.scored_on, has_files=dataset in used)
+        )
     return found
 
 
-def _sheet(
-    suite: Suite, dataset: str, entries: Sequence[Entry], split: str, *, has_files: bool
-) -> Sheet:
-    columns = list(dict.fromkeys((e.noise, e.level, e.metric) for e in entries))
-    names = list(dict.fromkeys(entry.row for entry in entries))
-    at = {(e.row, e.noise, e.level, e.metric): e for e in entries}
-    rows: list[tuple[str, list[list[Line]]]] = [
-        (
-            name,
-            [
-                cell_lines(at[name, *column], has_files=has_files) if (name, *column) in at else []
-                for column in columns
-            ],
-        )
-        for name in names
-    ]
+def _layout(
+    experiment: Experiment, dataset: str, cells: Sequence[Cell], scored_on: str, *, has_files: bool
+) -> Layout:
+    columns = list(dict.fromkeys((cell.noise, cell.level, cell.metric) for cell in cells))
+    names = list(dict.fromkeys(cell.row for cell in cells))
+    at = {(cell.row, cell.noise, cell.level, cell.metric): cell for cell in cells}
+
+    def lines(*where: Any) -> list[Line]:
+        cell = at.get(where)
+        if cell is None:
+            return []
+        return cell_lines(cell, has_files=has_files, source=experiment.published_label)
+
+    rows = [(name, [lines(name, *column) for column in columns]) for name in names]
     realised = [
-        _realised([e for e in entries if (e.noise, e.level, e.metric) == c]) for c in columns
+        _realised([cell for cell in cells if (cell.noise, cell.level, cell.metric) == c])
+        for c in columns
     ]
     if any(realised):
         rows.append(("realised noise", [[Line(text)] if text else [] for text in realised]))
-    several = len(suite.metrics) > 1
+    several = len(experiment.metrics) > 1
     heads = [_head(noise, level, metric, several) for noise, level, metric in columns]
-    scored = "" if split == "test" else ", validation nodes"
-    notes = footnotes(suite, dataset, names)
-    title = f"{suite.title}: {dataset}{scored}"
-    return Sheet(title, ["method", *heads], rows, suite.notes, notes)
+    scored = "" if scored_on == "test" else ", validation nodes"
+    notes = footnotes(experiment, dataset, names)
+    title = f"{experiment.title}: {dataset}{scored}"
+    return Layout(title, ["method", *heads], rows, experiment.notes, notes)
+
+
+def noise_name(noise: str, level: float) -> str:
+    """Kind and level of noise in words."""
+    return "clean" if noise == "none" else f"{noise} {100 * level:g} %"
 
 
 def _head(noise: str, level: float, metric: str, several: bool) -> str:
-    place = "clean" if noise == "none" else f"{noise} {100 * level:g} %"
+    place = noise_name(noise, level)
     if not several:
         return place
     return METRICS.get(metric, metric) if noise == "none" else f"{METRICS[metric]}, {place}"
 
 
-def _realised(column: Sequence[Entry]) -> str:
-    rates = [entry.realised for entry in column if entry.realised is not None]
+def _realised(column: Sequence[Cell]) -> str:
+    rates = [cell.realised for cell in column if cell.realised is not None]
     return f"{100 * sum(rates) / len(rates):.1f} %" if rates else ""
 
 
-def cell_lines(entry: Entry, *, has_files: bool = True) -> list[Line]:
-    """Write one cell."""
-    lines = []
-    if entry.mean is None:
-        lines.append(Line(_absent(entry, has_files)))
-    else:
-        bound = "≥ " if entry.at_least else ""
-        shown = bound + figure(entry.mean, entry.metric)
-        if entry.std is not None:
-            shown += f" ± {figure(entry.std, entry.metric)}"
-        missing = len(entry.draws) - entry.n
-        lines.append(Line(f"{shown} ({entry.n})", entry.is_best))
-        if entry.failed:
-            lines.append(Line(f"{entry.failed} failed"))
-        elif missing:
-            lines.append(Line(f"{missing} draw{'s' if missing > 1 else ''} not run"))
-    if entry.published_mean is not None:
-        text = f"paper {figure(entry.published_mean, entry.metric)}"
-        if entry.published_std is not None:
-            text += f" ± {figure(entry.published_std, entry.metric)}"
-        if entry.difference is not None:
-            text += f", {figure(entry.difference, entry.metric, sign=True)}"
+def cell_lines(cell: Cell, *, has_files: bool = True, source: str = "paper") -> list[Line]:
+    """Write one cell.
+
+    Args:
+        cell: The cell.
+        has_files: Whether the graph is on disk, so that a missing cell could be run.
+        source: The word before a published value.
+    """
+    lines = [Line(_absent(cell, has_files))] if cell.mean is None else _measured(cell)
+    if cell.published_mean is not None:
+        text = f"{source} {_spread(cell.published_mean, cell.published_std, cell.metric)}"
+        if cell.difference is not None:
+            text += f", {format_value(cell.difference, cell.metric, sign=True)}"
         lines.append(Line(text))
-    gap = entry.paired
-    if gap is not None:
-        text = figure(gap.mean, entry.metric, sign=True)
-        if gap.low is not None and gap.high is not None:
-            low, high = (figure(end, entry.metric, sign=True) for end in (gap.low, gap.high))
-            text += f" [{low}, {high}]"
-        lines.append(Line(f"Δ {text}"))
+    if cell.paired is not None:
+        lines.append(Line(f"Δ {format_interval(cell.paired, cell.metric)}"))
     return lines
 
 
-def _absent(entry: Entry, has_files: bool) -> str:
-    if entry.failed:
-        return f"failed ({entry.failed})"
+def _measured(cell: Cell) -> list[Line]:
+    bound = "≥ " if cell.at_least else ""
+    shown = _spread(cell.mean or 0.0, cell.std, cell.metric)
+    lines = [Line(f"{bound}{shown} ({cell.n})", cell.is_best)]
+    missing = len(cell.draws) - cell.n
+    if cell.failed:
+        lines.append(Line(f"{cell.failed} failed"))
+    elif missing:
+        lines.append(Line(f"{missing} draw{'s' if missing > 1 else ''} not run"))
+    return lines
+
+
+def _spread(mean: float, std: float | None, metric: str) -> str:
+    shown = format_value(mean, metric)
+    return shown if std is None else f"{shown} ± {format_value(std, metric)}"
+
+
+def _absent(cell: Cell, has_files: bool) -> str:
+    if cell.failed:
+        return f"failed ({cell.failed})"
     if not has_files:
         return "needs the download"
-    if entry.seconds is None:
+    if cell.seconds is None:
         return "not run"
-    hours = entry.seconds / 3600
+    hours = cell.seconds / 3600
     return f"not run, about {hours:.1f} h" if hours >= 0.05 else "not run, some minutes"
 
 
-def figure(value: float, metric: str, *, sign: bool = False) -> str:
+def format_value(value: float, metric: str, *, sign: bool = False) -> str:
     """Show a value of a metric.
 
     Example:
-        >>> figure(0.8235, "accuracy"), figure(-0.012, "nmi", sign=True)
+        >>> format_value(0.8235, "accuracy"), format_value(-0.012, "nmi", sign=True)
         ('82.3', '-1.2')
     """
     number = 100 * value if metric in SHARES else value
     return f"{number:{'+' if sign else ''}.1f}"
 
 
-def statistics_sheet(suite: Suite) -> Sheet:
+def format_interval(gap: Paired, metric: str) -> str:
+    """Show a mean difference with its interval, where it has one.
+
+    Example:
+        >>> format_interval(Paired(5, 0.012, -0.001, 0.025), "accuracy")
+        '+1.2 [-0.1, +2.5]'
+    """
+    text = format_value(gap.mean, metric, sign=True)
+    if gap.low is None or gap.high is None:
+        return text
+    low, high = (format_value(end, metric, sign=True) for end in (gap.low, gap.high))
+    return f"{text} [{low}, {high}]"
+
+
+def statistics_layout(experiment: Experiment) -> Layout:
     """The sizes of the graphs as loaded, beside those in the paper."""
     rows = []
-    for dataset in suite.datasets:
-        told = {e["metric"]: e["mean"][0] for e in suite.published if e["dataset"] == dataset}
+    for dataset in experiment.datasets:
+        told = {e["metric"]: e["mean"][0] for e in experiment.published if e["dataset"] == dataset}
         known = DATASETS[dataset]
         ours = {"nodes": known.num_nodes, "edges": known.num_edges,
                 "attributes": known.num_features, "classes": known.num_classes}  # fmt: skip
         rows.append(
-            (dataset, [[Line(f"{ours[m]:,}"), Line(f"paper {told[m]:,}")] for m in suite.metrics])
+            (
+                dataset,
+                [[Line(f"{ours[m]:,}"), Line(f"paper {told[m]:,}")] for m in experiment.metrics],
+            )
         )
-    return Sheet(suite.title, ["graph", *suite.metrics], rows, suite.notes)
+    return Layout(experiment.title, ["graph", *experiment.metrics], rows, experiment.notes)
+
+
+def facts_layout(experiment: Experiment, searches: Mapping[str, Search]) -> Layout:
+    """The table of an experiment for which nothing is run: sizes of graphs, chosen settings."""
+    if experiment.kind == "statistics":
+        return statistics_layout(experiment)
+    return settings_layout(experiment, searches)
+
+
+def settings_layout(experiment: Experiment, searches: Mapping[str, Search]) -> Layout:
+    """Make the table: the preset of each graph, the paper's, how it was found, what it is worth."""
+    rows = []
+    for dataset in experiment.datasets:
+        ours = BRGCLConfig.preset(dataset)
+        told = {e["metric"]: e["mean"][0] for e in experiment.published if e["dataset"] == dataset}
+        cells = [
+            [Line(f"{getattr(ours, metric):g}"), Line(f"paper {told[metric]:g}")]
+            for metric in experiment.metrics
+        ]
+        found = searches.get(dataset)
+        searched = [[Line("not run")], []] if found is None else [_how(found), _worth(found)]
+        rows.append((dataset, [*cells, *searched]))
+    columns = ["graph", *experiment.metrics, "search", "against the default on fresh draws"]
+    return Layout(experiment.title, columns, rows, experiment.notes)
+
+
+def _how(search: Search) -> list[Line]:
+    kind = "cells of the grid" if search["mode"] == "grid" else "settings by TPE"
+    noise = ", ".join(f"{part} {spec}" for part, spec in search["noise"].items() if spec)
+    gain, error = search["chosen"]["gain"], search["chosen"]["gain_error"] or 0.0
+    choice = "the default stays" if search["keeps_default"] else (
+        f"gain {format_value(gain, 'accuracy', sign=True)} ± {format_value(error, 'accuracy')}"
+    )  # fmt: skip
+    return [
+        Line(f"{search['trials_done']} of {search['trials_wanted']} {kind}"),
+        Line(f"{search['epochs']} epochs, by {search['criterion']}"),
+        Line(noise or "no noise added"),
+        Line(choice),
+    ]
+
+
+def _worth(search: Search) -> list[Line]:
+    compared = search["comparison"]
+    if compared is None:
+        return [Line("not compared")]
+    pairs = [format_value(compared[name], "accuracy") for name in ("other_mean", "default_mean")]
+    lines = [
+        Line(f"{compared['metric']} {pairs[0]} against {pairs[1]} ({compared['n']})"),
+        Line(f"xi {compared['xi']:g}, gamma0 {compared['gamma0']:g}: {compared['verdict']}"),
+    ]
+    if compared["difference_low"] is not None:
+        ends = (compared[f"difference_{end}"] for end in ("mean", "low", "high"))
+        gap = Paired(compared["n"], *ends)
+        lines.insert(1, Line(f"Δ {format_interval(gap, 'accuracy')}"))
+    return lines

@@ -1,101 +1,104 @@
 """Maps of nodes (t-SNE), coloured by confidence: one for each graph and level of noise."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from math import ceil
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells
-from brgcl.benchmark.records import Record
-from brgcl.benchmark.representations import Learned, cache_file
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.runner import Place, learn, library_versions, one_thread
-from brgcl.benchmark.schedule import Costs
-from brgcl.benchmark.show.style import PAGE, cell_name, look, new_figure
+from brgcl.benchmark.experiment import WHOLE, Experiment, PlannedRun, Selection, runs
+from brgcl.benchmark.show.layout import noise_name
 from brgcl.errors import InputError
-from brgcl.report.report import place_nodes
+from brgcl.pictures import PAGE, look, new_figure
 
+if TYPE_CHECKING:
+    from brgcl.contract import Fitted
+
+Placer = Callable[..., tuple[Any, Any]]
 SEED = 0  # of the t-SNE; the draw that is shown is the first one, whose seed is 0 too
 BAR = "confidence of a node, from the least (blue) to the most (red); draw and t-SNE: seed 0"
 
 
-def draw_maps(
-    suite: Suite,
-    place: Place,
-    records: Mapping[str, Record],
-    part: Part = WHOLE,
-    *,
-    say: Callable[[str], None] = lambda text: None,
-) -> Any:
-    """Draw the nodes of each graph at each level of noise, coloured by their confidence.
+def is_map(experiment: Experiment) -> bool:
+    """Whether an experiment is shown as maps of nodes."""
+    return experiment.task == "prototypes" and len(experiment.levels) > 1
 
-    Trainings are read from disk; one that is not there is done now, and kept.
 
-    Args:
-        suite: The table.
-        place: Where trainings are kept.
-        records: What was run, to tell how long a training takes.
-        part: A part of it; of each cell the first draw is shown.
-        say: Told how far it is.
-    """
+def mapped_runs(experiment: Experiment, selection: Selection = WHOLE) -> list[PlannedRun]:
+    """The runs that are shown: of each cell the first draw."""
     if find_spec("openTSNE") is None:
         raise InputError("maps need openTSNE; pip install 'brgcl[report]' brings it")
-    wanted = cells(suite, replace(part, seeds=1))
-    if not wanted:
-        raise InputError(f"'{suite.name}' has no such cells; choose others")
-    groups = Counter((cell.experiment.dataset, cell.row) for cell in wanted)
-    width = min(3, max(groups.values()))
-    places: list[tuple[int, int]] = []
-    for number in groups.values():
-        first = places[-1][0] + 1 if places else 0
-        places += [(first + i // width, i % width) for i in range(number)]
-    several = len({cell.row for cell in wanted}) > 1
-    costs = Costs(records.values())
+    shown = runs(experiment, replace(selection, seeds=1))
+    if not shown:
+        raise InputError(f"'{experiment.name}' has no such cells; choose others")
+    return shown
+
+
+def plot_maps(
+    experiment: Experiment,
+    runs: Sequence[PlannedRun],
+    trained: Sequence["Fitted"],
+    place_nodes: Placer,
+) -> Any:
+    """Plot the nodes of each graph at each level of noise, coloured by their confidence.
+
+    Args:
+        experiment: The experiment.
+        runs: What is shown, from `mapped_runs`.
+        trained: The training of each run.
+        place_nodes: Puts representations on a plane, with a seed; returns the indices of the nodes
+            that are placed, and where.
+
+    Returns:
+        The matplotlib figure.
+    """
+    places, width = _places(runs)
+    several = len({run.row for run in runs}) > 1
     side = (PAGE if width > 1 else PAGE / 2) / width
-    with look(), one_thread():
-        lines = places[-1][0] + 1
-        height = lines * min(side + 0.1, 8.4 / lines) + 0.8
-        figure, panels = new_figure(suite.title, side * width, height, places)
-        for number, (cell, axes) in enumerate(zip(wanted, panels, strict=True), start=1):
-            say(f"map {number} of {len(wanted)}: {cell.experiment}")
-            learned, confidence = _learned(cell.experiment, place, costs, say)
-            dots = _draw_map(axes, learned.representations, confidence)
-            graph = cell.experiment.dataset
-            name = f"{graph}, {cell.row}" if several else graph
-            share = 100 * learned.facts["confident_share"]
-            axes.set_title(f"{name}, {cell_name(cell.noise, cell.level)}: {share:.0f} % confident")
+    lines = places[-1][0] + 1
+    height = lines * min(side + 0.1, 8.4 / lines) + 0.8
+    with look():
+        figure, panels = new_figure(experiment.title, side * width, height, places)
+        for run, learned, axes in zip(runs, trained, panels, strict=True):
+            confidence, confident = _confidence(run, learned)
+            shown, points = place_nodes(learned.representations, seed=SEED)
+            dots = _plot_map(axes, points, confidence[shown])
+            graph = run.spec.dataset
+            name = f"{graph}, {run.row}" if several else graph
+            share = 100 * float(confident.float().mean())
+            axes.set_title(f"{name}, {noise_name(run.noise, run.level)}: {share:.0f} % confident")
         bar = figure.colorbar(dots, ax=panels, location="bottom", shrink=0.5, aspect=40, pad=0.02)
         bar.set_label(BAR if width > 1 else BAR.replace("; ", "\n"))
         bar.outline.set_visible(False)
     return figure
 
 
-def _learned(
-    experiment: Experiment, place: Place, costs: Costs, say: Callable[[str], None]
-) -> tuple[Learned, Tensor]:
-    """Read a training, or do it and say so; returns it and its confidence."""
-    training = experiment.training
-    if not cache_file(place.cache, training, library_versions()).is_file():
-        seconds = costs.of([experiment])
-        about = "it may take minutes" if seconds is None else f"about {ceil(seconds / 60)} min"
-        say(f"  not trained yet: training now, {about}; kept in '{place.cache}'")
-    learned = learn(training, place)[0]
-    if learned.confidence is None:
-        raise InputError(f"{experiment.method} has no confidence of nodes that a map could show")
-    return learned, learned.confidence
+def _places(runs: Sequence[PlannedRun]) -> tuple[list[tuple[int, int]], int]:
+    """A line and column for each map, each graph and row on new lines; and the columns."""
+    groups = Counter((run.spec.dataset, run.row) for run in runs)
+    width = min(3, max(groups.values()))
+    places: list[tuple[int, int]] = []
+    for number in groups.values():
+        first = places[-1][0] + 1 if places else 0
+        places += [(first + i // width, i % width) for i in range(number)]
+    return places, width
 
 
-def _draw_map(axes: Any, z: Tensor, confidence: Tensor) -> Any:
-    shown, points = place_nodes(z, seed=SEED)
+def _confidence(run: PlannedRun, learned: "Fitted") -> tuple[Tensor, Tensor]:
+    if learned.confidence is None or learned.confident is None:
+        method = run.spec.method
+        raise InputError(f"{method} has no confidence of nodes that a map could show")
+    return learned.confidence, learned.confident
+
+
+def _plot_map(axes: Any, points: Any, confidence: Tensor) -> Any:
     axes.set(xticks=[], yticks=[])
     axes.set_aspect("equal", adjustable="datalim")
     axes.spines[:].set(visible=True, color="#BBBBBB")
     return axes.scatter(
-        *points.T, c=confidence[shown].numpy(), cmap="coolwarm", vmin=0, vmax=1, linewidths=0,
-        s=min(4.0, max(0.3, 6_000 / len(shown))),
+        *points.T, c=confidence.numpy(), cmap="coolwarm", vmin=0, vmax=1, linewidths=0,
+        s=min(4.0, max(0.3, 6_000 / len(points))),
         rasterized=True,  # thousands of dots would make a vector file heavy
     )  # fmt: skip

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
 
-from brgcl.benchmark.experiment import WHOLE, Part, Suite, cells, row_note
+from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, row_note, runs
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.run_spec import Experiment
-from brgcl.benchmark.schedule import Costs, plan
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
 from brgcl.evaluate.paired import Paired, paired_difference
 
@@ -22,17 +22,16 @@ SCORES = ("accuracy", "macro_f1", "acc", "nmi", "ari")  # of which more is bette
 
 @dataclass(frozen=True)
 class Draw:
-    """One draw of a cell: its experiment and what it found, if it was run."""
+    """One draw of a cell: its run, the record of it if there is one, and the value shown."""
 
-    seed: int
-    value: float | None
-    experiment: Experiment
+    spec: RunSpec
     record: Record | None
+    value: float | None
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One cell of a table.
+class Cell:
+    """One cell of a table: several runs, their mean and spread.
 
     Attributes:
         dataset: Name of the graph.
@@ -67,7 +66,7 @@ class Entry:
     @property
     def values(self) -> dict[int, float]:
         """What was measured, by seed."""
-        return {draw.seed: draw.value for draw in self.draws if draw.value is not None}
+        return {draw.spec.seed: draw.value for draw in self.draws if draw.value is not None}
 
     @property
     def n(self) -> int:
@@ -97,115 +96,112 @@ class Entry:
         return self.mean - self.published_mean
 
 
-def table_entries(suite: Suite, records: Mapping[str, Record], part: Part = WHOLE) -> list[Entry]:
+def table_cells(
+    experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
+) -> list[Cell]:
     """Work out every cell of a table.
 
     Args:
-        suite: The table.
+        experiment: The table.
         records: What was run, by key.
-        part: A part of it; the reference row is compared with whether it is in the part or not.
+        selection: A part of it; the reference row is compared with whether it is
+            selected or not.
     """
-    for row in part.rows or ():
-        if row not in suite.rows:
-            raise unknown_name("row of this experiment", row, suite.rows)
-    grid: dict[tuple[str, str, str, float], list[Experiment]] = {}
-    for cell in cells(suite, replace(part, rows=None)):
-        where = (cell.experiment.dataset, cell.row, cell.noise, cell.level)
-        grid.setdefault(where, []).append(cell.experiment)
+    for row in selection.rows or ():
+        if row not in experiment.rows:
+            raise unknown_name("row of this experiment", row, experiment.rows)
+    specs: dict[tuple[str, str, str, float], list[RunSpec]] = {}
+    for each in runs(experiment, replace(selection, rows=None)):
+        where = (each.spec.dataset, each.row, each.noise, each.level)
+        specs.setdefault(where, []).append(each.spec)
     costs = Costs(records.values())
-    found = [
-        _entry(suite, where, experiments, metric, records, costs)
-        for where, experiments in grid.items()
-        for metric in suite.metrics
-    ]
-    shown = suite.rows if part.rows is None else part.rows
-    return [entry for entry in _compare(found, suite) if entry.row in shown]
+    found = []
+    for (dataset, row, noise, level), here in specs.items():
+        seconds = _seconds([spec for spec in here if spec.key not in records], costs)
+        for metric in experiment.metrics:
+            draws = [_draw(spec, records.get(spec.key), metric) for spec in here]
+            published = experiment.published_value(dataset, row, level, metric)
+            cell = Cell(
+                dataset, row, noise, level, metric, tuple(draws), *published,
+                realised=_realised(draws), at_least=_is_capped(draws, metric), seconds=seconds,
+            )  # fmt: skip
+            found.append(cell)
+    shown = experiment.rows if selection.rows is None else selection.rows
+    return [cell for cell in _compare(found, experiment) if cell.row in shown]
 
 
-def _entry(
-    suite: Suite,
-    where: tuple[str, str, str, float],
-    experiments: Sequence[Experiment],
-    metric: str,
-    records: Mapping[str, Record],
-    costs: Costs,
-) -> Entry:
-    dataset, row, noise, level = where
-    draws = []
-    for experiment in experiments:
-        record = records.get(experiment.key)
-        value = None if record is None else record.metrics.get(metric)
-        draws.append(Draw(experiment.seed, value, experiment, record))
-    run = [draw.record for draw in draws if draw.record is not None and not draw.record.error]
-    part = next((p for p in ("labels", "attributes", "edges") if _touches(experiments[0], p)), None)
-    published = suite.published_value(dataset, row, level, metric)
-    missing = plan([draw.experiment for draw in draws if draw.record is None], {})
-    seconds = [costs.of(job.experiments) for job in missing]
-    return Entry(
-        dataset,
-        row,
-        noise,
-        level,
-        metric,
-        tuple(draws),
-        *published,
-        realised=mean(r.realised[part] for r in run) if run and part else None,
-        at_least=any(r.metrics.get("capped") for r in run) and metric == "num_prototypes",
-        seconds=None if None in seconds else sum(s for s in seconds if s is not None),
+def _draw(spec: RunSpec, record: Record | None, metric: str) -> Draw:
+    return Draw(spec, record, None if record is None else record.metrics.get(metric))
+
+
+def _realised(draws: Sequence[Draw]) -> float | None:
+    """Mean realised noise of labels, attributes or edges, whichever are corrupted."""
+    noise = draws[0].spec.noise_spec()
+    part = next((p for p in ("labels", "attributes", "edges") if getattr(noise, p)), None)
+    done = [draw.record for draw in draws if draw.record is not None and not draw.record.error]
+    return mean(record.realised[part] for record in done) if done and part else None
+
+
+def _is_capped(draws: Sequence[Draw], metric: str) -> bool:
+    """Whether a number of prototypes reached its cap in any draw."""
+    return metric == "num_prototypes" and any(
+        draw.record.metrics.get("capped") for draw in draws if draw.record is not None
     )
 
 
-def _touches(experiment: Experiment, part: str) -> bool:
-    return getattr(experiment.draw(), part) is not None
+def _seconds(missing: Sequence[RunSpec], costs: Costs) -> float | None:
+    """Processor time that runs would take; None if that of any is unknown."""
+    seconds = [costs.of(job.specs) for job in schedule(missing, {})]
+    return None if None in seconds else sum(s for s in seconds if s is not None)
 
 
-def _compare(entries: Sequence[Entry], suite: Suite) -> list[Entry]:
+def _compare(table: Sequence[Cell], experiment: Experiment) -> list[Cell]:
     """Set beside each cell its difference to the reference row, and mark the best of a column."""
     columns: dict[tuple[str, str, float, str], list[int]] = {}
-    for place, entry in enumerate(entries):
-        where = (entry.dataset, entry.noise, entry.level, entry.metric)
+    for place, cell in enumerate(table):
+        where = (cell.dataset, cell.noise, cell.level, cell.metric)
         columns.setdefault(where, []).append(place)
-    found = list(entries)
+    found = list(table)
     for places in columns.values():
-        column = [entries[place] for place in places]
-        reference = next((entry for entry in column if entry.row == suite.reference), None)
+        column = [table[place] for place in places]
+        reference = next((cell for cell in column if cell.row == experiment.reference), None)
         gaps = [
-            paired_difference(entry.values, reference.values)
-            if reference is not None and reference is not entry
+            paired_difference(cell.values, reference.values)
+            if reference is not None and reference is not cell
             else None
-            for entry in column
+            for cell in column
         ]
         best = _best(column, gaps, reference)
         for place, gap in zip(places, gaps, strict=True):
-            entry = entries[place]
-            found[place] = replace(entry, paired=gap, is_best=_is_best(entry, best))
+            cell = table[place]
+            found[place] = replace(cell, paired=gap, is_best=_is_best(cell, best))
     return found
 
 
 def _best(
-    column: Sequence[Entry], gaps: Sequence[Paired | None], reference: Entry | None
-) -> Entry | None:
+    column: Sequence[Cell], gaps: Sequence[Paired | None], reference: Cell | None
+) -> Cell | None:
     """The row with the largest lead over the reference, on the draws that both have.
 
     Rows that miss draws may miss the hard ones; their own means would not be comparable.
     """
     base = 0.0 if reference is None else reference.mean or 0.0
     leads = [
-        (entry.mean - base if gap is None else gap.mean, entry)
-        for entry, gap in zip(column, gaps, strict=True)
-        if entry.mean is not None and entry.metric in SCORES
+        (cell.mean - base if gap is None else gap.mean, cell)
+        for cell, gap in zip(column, gaps, strict=True)
+        if cell.mean is not None and cell.metric in SCORES
     ]
     return max(leads, key=lambda pair: pair[0])[1] if len(leads) > 1 else None
 
 
-def _is_best(entry: Entry, best: Entry | None) -> bool:
-    if best is None or entry.mean is None or entry is best:
-        return entry is best
-    gap = paired_difference(entry.values, best.values)
+def _is_best(cell: Cell, best: Cell | None) -> bool:
+    if best is None or cell.mean is None or cell is best:
+        return cell is best
+    gap = paired_difference(cell.values, best.values)
     return gap is not None and gap.is_tie
 
 
-def footnotes(suite: Suite, dataset: str, rows: Sequence[str]) -> list[str]:
+def footnotes(experiment: Experiment, dataset: str, rows: Sequence[str]) -> list[str]:
     """What a reader must know of the rows of a table on one graph."""
-    noted = [(name, row_note(suite.rows[name], dataset)) for name in rows]
+    noted = [(name, row_note(experiment.rows[name], dataset)) for name in rows]
     return [f"{name}: {note}" for name, note in noted if note]

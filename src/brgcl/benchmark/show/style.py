@@ -1,30 +1,19 @@
-"""How pictures look: the colour and marker of each row, sizes, legends, and files.
+"""How rows look in pictures: the colour and marker of each, legends, and names.
 
 A method has the same colour and marker in every picture.
 """
 
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from brgcl.atomic_files import replacing
-from brgcl.benchmark.experiment import Suite
+from brgcl.benchmark.experiment import Experiment
 from brgcl.benchmark.show.layout import METRICS
 from brgcl.benchmark.show.statistics import SHARES
 from brgcl.methods import METHODS
 from brgcl.noise import ATTRIBUTE_NOISE, LABEL_NOISE
 
-PAGE = 7.2  # width of a page's text, in inches
-LOOK = {
-    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "figure.titlesize": 9,
-    "legend.fontsize": 7.5, "legend.title_fontsize": 7.5, "xtick.labelsize": 7,
-    "ytick.labelsize": 7, "axes.linewidth": 0.6, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True, "grid.linewidth": 0.4,
-    "grid.alpha": 0.4, "svg.hashsalt": "brgcl", "pdf.fonttype": 42,
-}  # fmt: skip
 # Colours of Okabe and Ito and of Tol, which are told apart whatever colours one sees.
 OURS = "#D55E00"
 COLORS = (
@@ -41,7 +30,7 @@ FIRST = (
 
 @dataclass(frozen=True)
 class Style:
-    """How a row is drawn; our own stands out."""
+    """How a row is plotted; our own stands out."""
 
     color: str
     marker: str
@@ -62,17 +51,17 @@ class Style:
         }
 
 
-def row_styles(suite: Suite) -> dict[str, Style]:
+def row_styles(experiment: Experiment) -> dict[str, Style]:
     """Colour and marker of each row of a table.
 
     A row that bears the name of its method looks the same in all tables. The only row of a method
     that has another name takes the method's colour and a star; several go by their places.
     """
     order = [*FIRST, *(name for name in METHODS if name not in (*FIRST, "brgcl"))]
-    renamed = [row.method for row in suite.rows.values() if row.name != row.method]
-    ours = "brgcl" if "brgcl" in suite.rows else suite.reference
+    renamed = [row.method for row in experiment.rows.values() if row.name != row.method]
+    ours = "brgcl" if "brgcl" in experiment.rows else experiment.reference
     found = {}
-    for place, (name, row) in enumerate(suite.rows.items()):
+    for place, (name, row) in enumerate(experiment.rows.items()):
         if name == ours:
             found[name] = Style(OURS, "o", stands_out=True)
         elif name == row.method:
@@ -91,28 +80,6 @@ def _style(slot: int) -> Style:
         MARKERS[slot % len(MARKERS)],
         "-" if slot < len(COLORS) else ":",
     )
-
-
-@contextmanager
-def look() -> Iterator[None]:
-    """Draw and write with the same sizes everywhere."""
-    import matplotlib
-
-    with matplotlib.rc_context(LOOK):
-        yield
-
-
-def new_figure(
-    title: str, width: float, height: float, places: Sequence[tuple[int, int]]
-) -> tuple[Any, list[Any]]:
-    """Make a figure with axes at some places of a grid, which are (line, column)."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    figure.suptitle(title)
-    lines, columns = (1 + max(place[i] for place in places) for i in (0, 1))
-    grid = figure.add_gridspec(lines, columns)
-    return figure, [figure.add_subplot(grid[place]) for place in places]
 
 
 def handle(label: str, **settings: Any) -> Any:
@@ -138,15 +105,6 @@ def add_legend(figure: Any, handles: Sequence[Any], title: str) -> None:
     )  # fmt: skip
 
 
-def save_picture(figure: Any, file: Path) -> None:
-    """Write a picture as its name ends; the same picture gives the same file."""
-    form = file.suffix[1:].lower()
-    dates: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    with look(), replacing(file) as temporary:
-        dpi = 300 if form == "png" else 200  # in the others only maps have pixels
-        figure.savefig(temporary, format=form, dpi=dpi, metadata=dates.get(form))
-
-
 def noise_part(noise: str) -> str:
     """What a kind of noise corrupts.
 
@@ -158,11 +116,6 @@ def noise_part(noise: str) -> str:
     if kind in LABEL_NOISE:
         return "label"
     return "attribute" if kind in ATTRIBUTE_NOISE else "edge"
-
-
-def cell_name(noise: str, level: float) -> str:
-    """Kind and level of noise in words."""
-    return "clean" if noise == "none" else f"{noise} {100 * level:g} %"
 
 
 def metric_name(metric: str) -> str:

@@ -1,12 +1,13 @@
-"""What `bench speed` shows: a table, the epoch by stage and by kernel, slopes, and a picture."""
+"""What speed.py shows: a table, the epoch by stage and by kernel, slopes, and a picture."""
 
-import math
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from brgcl.atomic_files import replacing
-from brgcl.errors import InputError
+import numpy as np
+
+from brgcl.benchmark.show.formats import to_text
+from brgcl.benchmark.show.layout import Layout, Line
+from brgcl.pictures import save_picture
 
 COLUMNS = ("case", "mode", "nodes", "epoch", "bare", "ratio", "/GRACE", "/dense", "MB")
 FIGURES = (
@@ -21,6 +22,12 @@ NOTE = (
     "Seconds of an epoch and of its bare kernels, their ratio, how many times faster than an epoch "
     "of GRACE and than our loss on dense similarities, peak memory of a process."
 )
+
+
+def table(title: str, cases: list[dict[str, Any]]) -> str:
+    """All cases as a table for a terminal."""
+    rows = [(name, [[Line(text)] for text in texts]) for name, *texts in table_rows(cases)]
+    return to_text(Layout(title, COLUMNS, rows, [NOTE]))
 
 
 def table_rows(cases: list[dict[str, Any]]) -> list[list[str]]:
@@ -62,19 +69,10 @@ def slopes(cases: list[dict[str, Any]], empty_mb: float | None) -> dict[str, flo
     return {"time": _slope(nodes, time), "memory": _slope(nodes, memory)}
 
 
-def check_picture(file: Path) -> None:
-    """Refuse a picture that cannot be drawn, before anything is measured for it."""
-    if file.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise InputError(f"a picture is written as .svg, .png or .pdf, got '{file.name}'")
-    if find_spec("matplotlib") is None:
-        raise InputError("a picture needs matplotlib; pip install 'brgcl[report]' brings it")
-
-
 def plot(cases: list[dict[str, Any]], empty_mb: float | None, file: Path) -> None:
-    """Draw time and memory against the number of nodes, with the slopes."""
+    """Plot time and memory against the number of nodes, with the slopes."""
     from matplotlib.figure import Figure
 
-    check_picture(file)
     found = slopes(cases, empty_mb)
     figure = Figure(figsize=(9, 3.8), layout="constrained")
     panels = figure.subplots(1, 2)
@@ -103,15 +101,13 @@ def plot(cases: list[dict[str, Any]], empty_mb: float | None, file: Path) -> Non
         axes.grid(alpha=0.3, which="both")
         if axes.get_legend_handles_labels()[1]:
             axes.legend()
-    with replacing(file) as temporary:
-        figure.savefig(temporary, format=file.suffix[1:].lower())
+    save_picture(figure, file)
 
 
 def _slope(nodes: list[int], values: list[float]) -> float | None:
     """Least-squares slope of log values over log nodes."""
-    pairs = [(math.log(n), math.log(v)) for n, v in zip(nodes, values, strict=True) if v > 0]
+    pairs = [(n, v) for n, v in zip(nodes, values, strict=True) if v > 0]
     if len(pairs) < 3:
         return None
-    x, y = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
-    spread = sum((a - x) ** 2 for a, _ in pairs)
-    return float(sum((a - x) * (b - y) for a, b in pairs) / spread)
+    x, y = np.log(np.array(pairs).T)
+    return float(np.polyfit(x, y, 1)[0])

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from brgcl.benchmark.experiment import load_suite
+from brgcl.benchmark.experiment import load_experiment
 from brgcl.benchmark.records import Record
-from brgcl.benchmark.show.layout import cell_lines, figure
-from brgcl.benchmark.show.statistics import Entry, table_entries
+from brgcl.benchmark.show.layout import cell_lines, format_value, noise_name
+from brgcl.benchmark.show.statistics import Cell, table_cells
 from brgcl.errors import InputError
 from brgcl.methods import METHODS
 
@@ -14,7 +14,7 @@ GRAPHS = ("cora", "citeseer", "pubmed", "coauthor-cs")
 NOISES = (("symmetric", 0.2), ("symmetric", 0.4), ("pair", 0.2), ("pair", 0.4))
 END = "<!-- end of measured -->"
 
-Tables = Mapping[str, Sequence[Entry]]
+Tables = Mapping[str, Sequence[Cell]]
 
 
 def put_measured(text: str, records: Mapping[str, Record]) -> str:
@@ -38,20 +38,23 @@ def measured_tables(records: Mapping[str, Record]) -> Tables:
     """All cells that were measured in the tables that methods are judged by."""
     names = ("probe", "symmetric", "asymmetric", "classifiers", "clustering")
     return {
-        name: [entry for entry in table_entries(load_suite(name), records) if entry.n]
+        name: [cell for cell in table_cells(load_experiment(name), records) if cell.n]
         for name in names
     }
 
 
 def measured(name: str, tables: Tables) -> str:
     """A table of what was measured of one method, in per cent, beside what others published."""
-    supervised = METHODS[name].uses_labels
-    of = {suite: [e for e in entries if e.row == name] for suite, entries in tables.items()}
-    lines = [("clean" if supervised else "clean, linear probe", _texts(of["probe"]))]
-    if not (supervised and of["probe"]):
-        lines.append(("clean", _texts(_most_draws(of, "none", 0.0))))
-    for noise, level in NOISES:
-        lines.append((f"{noise} {100 * level:g} %", _texts(_most_draws(of, noise, level))))
+    of = {
+        experiment: [cell for cell in cells if cell.row == name]
+        for experiment, cells in tables.items()
+    }
+    probe = (
+        "clean, beside its authors' figure" if METHODS[name].uses_labels else "clean, linear probe"
+    )
+    lines = [(probe, _texts(of["probe"]))]
+    for noise, level in (("none", 0.0), *NOISES):
+        lines.append((noise_name(noise, level), _texts(_most_draws(of, noise, level))))
     lines.append(("clusters, ACC / NMI / ARI", _clusters(of["clustering"])))
     rows = [
         f"| {title} | {' | '.join(cells.get(graph, '') for graph in GRAPHS)} |"
@@ -64,38 +67,38 @@ def measured(name: str, tables: Tables) -> str:
     return "\n".join([*head, *rows])
 
 
-def _most_draws(of: Tables, noise: str, level: float) -> list[Entry]:
+def _most_draws(of: Tables, noise: str, level: float) -> list[Cell]:
     """The cells under a noise, from the table that has the most draws of each."""
-    found: dict[str, Entry] = {}
-    for suite in ("symmetric", "asymmetric", "classifiers"):
-        for entry in of[suite]:
-            known = found.get(entry.dataset)
-            if (entry.noise, entry.level) == (noise, level) and (not known or entry.n > known.n):
-                found[entry.dataset] = entry
+    found: dict[str, Cell] = {}
+    for experiment in ("symmetric", "asymmetric", "classifiers"):
+        for cell in of[experiment]:
+            known = found.get(cell.dataset)
+            if (cell.noise, cell.level) == (noise, level) and (not known or cell.n > known.n):
+                found[cell.dataset] = cell
     return list(found.values())
 
 
-def _texts(entries: Sequence[Entry]) -> dict[str, str]:
+def _texts(cells: Sequence[Cell]) -> dict[str, str]:
     found = {}
-    for entry in entries:
-        text = cell_lines(entry)[0].text
-        if entry.published_mean is not None and entry.difference is not None:
-            text += f"; published {figure(entry.published_mean, entry.metric)}, "
-            text += figure(entry.difference, entry.metric, sign=True)
-        found[entry.dataset] = text
+    for cell in cells:
+        text = cell_lines(cell)[0].text
+        if cell.published_mean is not None and cell.difference is not None:
+            text += f"; published {format_value(cell.published_mean, cell.metric)}, "
+            text += format_value(cell.difference, cell.metric, sign=True)
+        found[cell.dataset] = text
     return found
 
 
-def _clusters(entries: Sequence[Entry]) -> dict[str, str]:
+def _clusters(cells: Sequence[Cell]) -> dict[str, str]:
     found = {}
     for graph in GRAPHS:
-        here = [entry for entry in entries if entry.dataset == graph]
+        here = [cell for cell in cells if cell.dataset == graph]
         if not here:
             continue
-        text = " / ".join(figure(entry.mean or 0.0, entry.metric) for entry in here)
+        text = " / ".join(format_value(cell.mean or 0.0, cell.metric) for cell in here)
         text += f" ({here[0].n})"
         if here[0].published_mean is not None:
-            told = [figure(entry.published_mean or 0.0, entry.metric) for entry in here]
+            told = [format_value(cell.published_mean or 0.0, cell.metric) for cell in here]
             text += f"; published {' / '.join(told)}"
         found[graph] = text
     return found

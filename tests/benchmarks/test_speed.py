@@ -4,23 +4,23 @@ import dataclasses
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 
-from brgcl.benchmark import speed
-from brgcl.benchmark.kernels import Sizes, epoch_kernels, sizes_of, time_kernels
-from brgcl.benchmark.reference import dense_node_loss
-from brgcl.benchmark.speed_page import check_picture, detail_lines, plot, slopes, table_rows
-from brgcl.cli import bench
-from brgcl.cli import main as cli
+import speed
 from brgcl.config import BRGCLConfig
-from brgcl.errors import InputError
 from brgcl.method.node_loss import node_loss
 from brgcl.method.views import two_views
+from kernels import Sizes, epoch_kernels, sizes_of, time_kernels
+from reference import dense_node_loss
+from speed_table import detail_lines, plot, slopes, table, table_rows
 
+FOLDER = str(Path(speed.__file__).parent)
 CORA = Sizes(N=2708, F=1433, x=49216, a=13264, h=512, D=256, m=2708, objective="exp", exact=True,
              kept=True)  # fmt: skip
+PEAK = f"import sys; sys.path.insert(0, {FOLDER!r}); import speed; print(speed._own_peak())"
 LOSS = ("U V'", "S V", "S' U", "exp")
 
 
@@ -89,16 +89,11 @@ def test_the_dense_reference_is_the_same_loss(objective):
 def test_a_case_is_measured_and_printed_as_json(monkeypatch, capsys):
     monkeypatch.setattr(speed, "GENERATED", {"20k": 300})
     monkeypatch.setattr(speed, "peak_memory", lambda *case: 123.0)
-    monkeypatch.setattr(bench, "empty_memory", lambda: 100.0)
+    monkeypatch.setattr(speed, "empty_memory", lambda: 100.0)
     monkeypatch.setattr(
         speed, "_in_fresh_process", lambda function, *arguments, usual: 0.5 if usual else None
     )
-    monkeypatch.setattr(
-        sys, "argv", ["brgcl", "bench", "speed", "--cases", "20k", "--repeats", "1", "--json"]
-    )
-    with pytest.raises(SystemExit) as end:
-        cli.main()
-    assert end.value.code == 0
+    speed.main(["--cases", "20k", "--repeats", "1", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert [(case["case"], case["mode"]) for case in found["cases"]] == [
         ("20k", "exact"), ("20k", "sampled")
@@ -132,7 +127,7 @@ def test_a_reference_that_does_not_fit_is_skipped_with_the_reason(monkeypatch):
 def test_each_operator_is_counted_once(monkeypatch):
     """Six products with an adjacency are timed as two goes over the three operators."""
     monkeypatch.setitem(speed.GENERATED, "20k", 300)
-    monkeypatch.setattr("brgcl.benchmark.kernels.median_seconds", lambda call, repeats: 1.0)
+    monkeypatch.setattr("kernels.median_seconds", lambda call, repeats: 1.0)
     graph, config = speed._prepared("20k", "sampled", "exp")
     views = two_views(graph, config.views, torch.Generator().manual_seed(0))
     found = time_kernels(graph, views, sizes_of(graph, config), repeats=1)
@@ -148,7 +143,7 @@ def test_peak_memory_is_that_of_the_new_process_alone(monkeypatch):
     assert peak > 800
     monkeypatch.setenv("BRGCL_DATA", "")
     child = subprocess.run(
-        [sys.executable, "-c", "from brgcl.benchmark.speed import _own_peak; print(_own_peak())"],
+        [sys.executable, "-c", PEAK],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert 50 < float(child.stdout) < peak - 300
@@ -215,14 +210,35 @@ def test_a_row_shows_what_was_measured_and_the_lines_say_what_was_not():
     ]
 
 
-def test_the_picture_is_drawn(tmp_path):
+def test_the_table_names_its_columns():
+    text = table("Speed, exp", [figures(1000)])
+    assert text.startswith("Speed, exp\n")
+    assert "/GRACE" in text
+    assert "1.25" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--cases", "corra"], "did you mean 'cora'"),
+        (["--cases", "320k", "--mode", "exact"], "none of these cases"),
+        (["--plot", "speed.gif"], "written as .svg, .png or .pdf"),
+        (["--mode", "fast"], "invalid choice: 'fast'"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit) as end:
+        speed.main(arguments)
+    assert end.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_picture_is_plotted(tmp_path):
     cases = [figures(nodes) for nodes in (1000, 2000, 8000)]
     cases.append(figures(2708, case="cora", generated=False, mode="exact"))
     plot(cases, 400, tmp_path / "speed.svg")
     text = (tmp_path / "speed.svg").read_text()
     assert text.count("<svg") == 1
-    with pytest.raises(InputError, match="svg"):
-        check_picture(tmp_path / "speed.gif")
 
 
 def test_a_wrong_case_has_no_peak():

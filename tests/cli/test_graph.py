@@ -1,4 +1,4 @@
-"""The commands, called as a shell would call them: arguments in, two streams and a code out."""
+"""The commands on one graph, the lists and the demonstration."""
 
 import contextlib
 import io
@@ -14,70 +14,15 @@ import typer.main
 
 import brgcl
 from brgcl.cli import main as cli
-from brgcl.data import DATASETS, make_graph
+from brgcl.cli.app import app
+from brgcl.data import DATASETS
 from brgcl.methods import METHODS
 from brgcl.report.report import has_report_extra
 
 TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
 QUICK = [part for text in TINY for part in ("--set", text)]
-CLASSES = ["<script>alert(1)</script>", "red & blue", "zoo"]
-COMMANDS = sorted(typer.main.get_command(cli.app).commands)
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run a command; returns its exit code, stdout and stderr."""
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["brgcl", *map(str, arguments)])
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as exit:
-            cli.main()
-        streams = capsys.readouterr()
-        return exit.value.code or 0, streams.out, streams.err
-
-    return call
-
-
-@pytest.fixture
-def small(monkeypatch):
-    """Every named data set is a small generated graph."""
-
-    def load(name, root=None, *, seed=0):
-        data = make_graph(
-            150, num_classes=3, num_features=40, labels_per_class=10, num_val=30, seed=seed
-        )
-        data.name = name
-        return data
-
-    monkeypatch.setattr("brgcl.cli.options.load_dataset", load)
-    monkeypatch.setattr("brgcl.report.demo.load_dataset", load)
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    """A user's graph in three files, with text ids; two nodes in three are labelled."""
-    folder = tmp_path_factory.mktemp("own")
-    data = make_graph(60, num_classes=3, num_features=12, avg_degree=3)
-    ids = np.array([f"node-{i:03d}" for i in range(60)])
-    ends = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
-    pd.DataFrame({"from": ids[ends[0]], "to": ids[ends[1]]}).to_csv(
-        folder / "links.csv", index=False
-    )
-    x = pd.DataFrame(data.x.to_dense().numpy(), columns=[f"word{i}" for i in range(12)])
-    x.insert(0, "id", ids)
-    x.to_csv(folder / "words.csv", index=False)
-    shown = np.arange(60) % 3 != 0
-    names = np.array(CLASSES)[data.y.numpy()]
-    labels = pd.DataFrame({"id": ids[shown], "kind": names[shown]})
-    labels.to_csv(folder / "kinds.csv", index=False)
-    return folder
-
-
-def own(folder, *names):
-    given = {"edges": "links.csv", "features": "words.csv", "labels": "kinds.csv"}
-    names = names or tuple(given)
-    return [part for name in names for part in (f"--{name}", folder / given[name])]
+CLASSES = {"<script>alert(1)</script>", "red & blue", "zoo"}
+COMMANDS = sorted(typer.main.get_command(app).commands)
 
 
 # Help, version, lists
@@ -99,7 +44,7 @@ def test_the_first_help_lists_every_command(run):
     assert all(command in out for command in COMMANDS)
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS, "bench speed"} - {"bench"}))
+@pytest.mark.parametrize("command", sorted({*COMMANDS, "bench run", "bench plot"} - {"bench"}))
 def test_every_command_offers_json(run, command):
     assert "--json" in run(*command.split(), "--help")[1]
 
@@ -218,10 +163,10 @@ def test_without_json_a_table_is_printed(run, small):
         json.loads(out)
 
 
-def test_names_with_brackets_are_printed_as_they_are(run, files, tmp_path):
+def test_names_with_brackets_are_printed_as_they_are(run, own, files, tmp_path):
     odd = tmp_path / "my[b]links.csv"
     odd.write_bytes((files / "links.csv").read_bytes())
-    arguments = ["--edges", odd, *own(files, "features"), *QUICK, "-k", 2]
+    arguments = ["--edges", odd, *own("features"), *QUICK, "-k", 2]
     code, out, _ = run("cluster", *arguments)
     assert code == 0
     assert "my[b]links" in out
@@ -234,7 +179,9 @@ def test_names_with_brackets_are_printed_as_they_are(run, files, tmp_path):
 def embedded(files, tmp_path_factory):
     """The folder of one `embed` on the user's files, and both streams."""
     folder = tmp_path_factory.mktemp("runs") / "run"
-    arguments = ["brgcl", "embed", *own(files), *QUICK, "--out", folder, "--json"]
+    names = {"edges": "links.csv", "features": "words.csv", "labels": "kinds.csv"}
+    given = [part for name, file in names.items() for part in (f"--{name}", files / file)]
+    arguments = ["brgcl", "embed", *given, *QUICK, "--out", folder, "--json"]
     out, err = io.StringIO(), io.StringIO()
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -279,10 +226,10 @@ def test_nodes_carry_what_was_found_out(embedded, files):
     out, _, _ = embedded
     nodes = pd.read_parquet(out / "nodes.parquet")
     assert nodes["node_id"].tolist() == [f"node-{i:03d}" for i in range(60)]
-    assert set(nodes.columns) >= {"pseudo_label", "confidence", "confident", "label"}
+    assert set(nodes.columns) >= {"pseudo_label", "confidence", "confident", "label_given"}
     assert nodes["confidence"].between(0, 1).all()
     given = pd.read_csv(files / "kinds.csv").set_index("id")["kind"]
-    labelled = nodes.dropna(subset="label").set_index("node_id")["label"]
+    labelled = nodes.dropna(subset="label_given").set_index("node_id")["label_given"]
     assert labelled.to_dict() == given.to_dict()
 
 
@@ -306,11 +253,11 @@ def test_the_report_is_a_page_with_pictures(embedded):
 
 
 @pytest.mark.skipif(not has_report_extra(), reason="needs the report extra")
-def test_names_of_classes_and_files_are_escaped_in_the_report(run, files, tmp_path):
+def test_names_of_classes_and_files_are_escaped_in_the_report(run, own, files, tmp_path):
     odd = tmp_path / "<script>alert(2)<b>.csv"
     odd.write_bytes((files / "links.csv").read_bytes())
     code, _, _ = run(
-        "classify", "--edges", odd, *own(files, "features", "labels"), *QUICK,
+        "classify", "--edges", odd, *own("features", "labels"), *QUICK,
         "--rule", "centroid", "--out", tmp_path / "run",
     )  # fmt: skip
     assert code == 0
@@ -318,55 +265,55 @@ def test_names_of_classes_and_files_are_escaped_in_the_report(run, files, tmp_pa
     assert "<script" not in page
     assert "&lt;script&gt;alert(2)" in page
     nodes = pd.read_parquet(tmp_path / "run" / "nodes.parquet")
-    assert CLASSES[0] in set(nodes["label"].dropna())
-    assert set(nodes["prediction"]) <= set(CLASSES)
+    assert set(nodes["label_given"].dropna()) == CLASSES
+    assert set(nodes["prediction"]) <= CLASSES
     assert nodes["probability"].between(0, 1).all()
 
 
-def test_classify_on_own_files_does_not_claim_an_accuracy(run, files):
-    code, out, _ = run("classify", *own(files), *QUICK, "--rule", "centroid", "--json")
+def test_classify_on_own_files_does_not_claim_an_accuracy(run, own):
+    code, out, _ = run("classify", *own(), *QUICK, "--rule", "centroid", "--json")
     assert code == 0
     found = json.loads(out)
     assert found["accuracy"] is None
     assert "accuracy_mean" not in found
     assert 0 <= found["cv_agreement"] <= 1
     assert found["cv_ceiling"] == pytest.approx(1 - found["estimated_noise"])
-    assert found["noise_realised"] == 0
+    assert found["noise_realised"] is None
 
 
-def test_cluster_on_own_files_infers_the_number(run, files):
-    code, out, _ = run("cluster", *own(files, "edges", "features"), *QUICK, "--json")
+def test_cluster_on_own_files_infers_the_number(run, own):
+    code, out, _ = run("cluster", *own("edges", "features"), *QUICK, "--json")
     assert code == 0
     found = json.loads(out)
     assert found["acc_mean"] is None
     assert found["num_clusters"] >= 1
 
 
-def test_edges_alone_are_enough(run, files, tmp_path):
-    code, out, err = run("embed", *own(files, "edges"), *QUICK, "--out", tmp_path / "run", "--json")
+def test_edges_alone_are_enough(run, own, files, tmp_path):
+    code, out, err = run("embed", *own("edges"), *QUICK, "--out", tmp_path / "run", "--json")
     assert code == 0
     assert json.loads(out)["num_nodes"] <= 60
     assert "no attributes given" in err
 
 
-def test_a_graph_without_edges_works_with_a_warning(run, files, tmp_path):
+def test_a_graph_without_edges_works_with_a_warning(run, own, files, tmp_path):
     (tmp_path / "none.csv").write_text("from,to\n", encoding="utf-8")
     code, out, err = run(
-        "cluster", "--edges", tmp_path / "none.csv", *own(files, "features"), *QUICK, "--json"
+        "cluster", "--edges", tmp_path / "none.csv", *own("features"), *QUICK, "--json"
     )
     assert code == 0
     assert json.loads(out)["num_clusters"] >= 1
     assert err.count("the graph has no edges") == 1
 
 
-def test_repeats_and_loops_are_merged_and_said_once(run, files, tmp_path):
+def test_repeats_and_loops_are_merged_and_said_once(run, own, files, tmp_path):
     text = (files / "links.csv").read_text(encoding="utf-8")
     first = text.splitlines()[1]
     again = f"{first}\n{','.join(first.split(',')[::-1])}\nnode-000,node-000\n"
     (tmp_path / "links.csv").write_text(text + again, encoding="utf-8")
-    plain = run("cluster", *own(files, "edges", "features"), *QUICK, "--json")
+    plain = run("cluster", *own("edges", "features"), *QUICK, "--json")
     code, out, err = run(
-        "cluster", "--edges", tmp_path / "links.csv", *own(files, "features"), *QUICK, "--json"
+        "cluster", "--edges", tmp_path / "links.csv", *own("features"), *QUICK, "--json"
     )
     assert code == 0
     assert err.count("1 self-loops removed") == 1
@@ -382,10 +329,10 @@ def written_config(folder):
     return json.loads((folder / "model" / "config.json").read_text(encoding="utf-8"))
 
 
-def test_a_setting_beats_the_file_which_beats_the_preset(run, files, tmp_path):
+def test_a_setting_beats_the_file_which_beats_the_preset(run, own, files, tmp_path):
     (tmp_path / "mine.toml").write_text('epochs = 2\nhidden = 12\nxi = 0.9\nview1 = "nodes"\n')
     code, _, err = run(
-        "embed", *own(files, "edges", "features"), "--preset", "paper-literal",
+        "embed", *own("edges", "features"), "--preset", "paper-literal",
         "--config", tmp_path / "mine.toml", "--set", "epochs=1", "--set", "dim=4",
         "--set", "patience=none", "--set", "proto_weight=1/N", "--out", tmp_path / "run", "--json",
     )  # fmt: skip
@@ -398,9 +345,9 @@ def test_a_setting_beats_the_file_which_beats_the_preset(run, files, tmp_path):
     assert found["tau"] == brgcl.BRGCLConfig().tau  # the default
 
 
-def test_the_last_of_two_equal_settings_wins(run, files, tmp_path):
+def test_the_last_of_two_equal_settings_wins(run, own, files, tmp_path):
     run(
-        "embed", *own(files, "edges", "features"), *QUICK, "--set", "dim=5", "--set", "dim=6",
+        "embed", *own("edges", "features"), *QUICK, "--set", "dim=5", "--set", "dim=6",
         "--out", tmp_path / "run", "--json",
     )  # fmt: skip
     assert written_config(tmp_path / "run")["dim"] == 6
@@ -418,36 +365,20 @@ def test_a_preset_knows_the_data_set(run, small, tmp_path):
 # Output folders
 
 
-def test_a_folder_with_files_is_left_alone(run, files, tmp_path):
-    (tmp_path / "keep.txt").write_text("mine")
-    code, out, err = run("embed", *own(files), *QUICK, "--out", tmp_path)
-    assert (code, out) == (2, "")
-    assert "is not empty; give another --out or add --overwrite" in err
-    assert [path.name for path in tmp_path.iterdir()] == ["keep.txt"]
-    assert (tmp_path / "keep.txt").read_text() == "mine"
-
-
-def test_overwrite_writes_into_it(run, files, tmp_path):
-    (tmp_path / "keep.txt").write_text("mine")
-    (tmp_path / "metrics.json").write_text("old")
-    code, out, _ = run("embed", *own(files), *QUICK, "--out", tmp_path, "--overwrite", "--json")
-    assert code == 0
-    assert json.loads((tmp_path / "metrics.json").read_text()) == json.loads(out)
-    assert (tmp_path / "keep.txt").read_text() == "mine"
-
-
-def test_what_was_written_is_said(run, files, tmp_path):
-    code, out, _ = run("cluster", *own(files), *QUICK, "-k", 2, "--out", tmp_path / "run")
+def test_what_was_written_is_said(run, own, files, tmp_path):
+    code, out, _ = run("cluster", *own(), *QUICK, "-k", 2, "--out", tmp_path / "run")
     assert code == 0
     written = {path.name for path in (tmp_path / "run").iterdir()}
-    assert written >= {"embeddings.parquet", "nodes.parquet", "model", "metrics.json"}
-    assert all(name in out.replace("\n", "") for name in written)
+    assert written >= {"embeddings.parquet", "nodes.parquet", "model", "metrics.json", "run.json"}
+    last = out.splitlines()[-1]
+    assert last.startswith(f"Written to {tmp_path / 'run'}: embeddings.parquet, nodes.parquet")
+    assert all(name in last for name in written)
     nodes = pd.read_parquet(tmp_path / "run" / "nodes.parquet")
     assert set(nodes["cluster"]) == {0, 1}
 
 
-def test_each_thing_is_said_once_whatever_the_number_of_seeds(run, files):
-    code, _, err = run("cluster", *own(files), *QUICK, "-k", 2, "--seeds", 3, "--json")
+def test_each_thing_is_said_once_whatever_the_number_of_seeds(run, own):
+    code, _, err = run("cluster", *own(), *QUICK, "-k", 2, "--seeds", 3, "--json")
     assert code == 0
     assert err.count("read as undirected") == 1
 

@@ -1,17 +1,22 @@
 """How fast an epoch is: against its bare kernels, against GRACE and against dense similarities.
 
+    python benchmarks/speed.py --cases cora,20k            (a table; --json for all figures)
+    python benchmarks/speed.py --mode sampled --plot speed.svg
+
 All figures of a case are taken in one run, one after the other, and the medians compared: seconds
 alone mean little on a machine that does other things too. GRACE runs in a process of its own that
 asks nothing of the machine, as its users would run it; the rest in this one.
 """
 
+import argparse
+import json
 import os
 import platform
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,8 +24,6 @@ from typing import Any
 import torch
 from torch_geometric.data import Data
 
-from brgcl.benchmark.kernels import epoch_kernels, median_seconds, sizes_of, time_kernels
-from brgcl.benchmark.reference import GraceEpoch, dense_node_loss
 from brgcl.config import BRGCLConfig
 from brgcl.data import available, load_dataset, make_graph
 from brgcl.errors import InputError, unknown_name
@@ -38,6 +41,10 @@ from brgcl.method.train import (
     train,
 )
 from brgcl.method.views import two_views
+from brgcl.pictures import check_picture
+from kernels import epoch_kernels, median_seconds, sizes_of, time_kernels
+from reference import GraceEpoch, dense_node_loss
+from speed_table import detail_lines, plot, slopes, table
 
 PUBLIC = ("cora", "citeseer", "pubmed", "coauthor-cs")
 GENERATED = {"20k": 20_000, "40k": 40_000, "80k": 80_000, "160k": 160_000, "320k": 320_000}
@@ -175,7 +182,10 @@ def _in_fresh_process(function: str, *arguments: str, usual: bool = False) -> fl
         arguments: What it finds in `sys.argv`.
         usual: Whether torch is loaded before the library can ask anything of the machine.
     """
-    program = f"from brgcl.benchmark.speed import {function}; {function}()"
+    folder = str(Path(__file__).parent)
+    program = (
+        f"import sys; sys.path.insert(0, {folder!r}); from speed import {function}; {function}()"
+    )
     if usual:  # the variables that the library sets are read when torch allocates first
         program = f"import torch; torch.ones(1_000_000); {program}"
     asked = {"OMP_WAIT_POLICY", "THP_MEM_ALLOC_ENABLE"} if usual else set()
@@ -294,3 +304,60 @@ def _references(
             "dense_gap": abs(values["dense"] - values["tiled"]),
         }
     return found
+
+
+def chosen_cases(names: str | None, mode: str | None) -> list[tuple[str, str]]:
+    """The cases and modes that are asked for and can be run here."""
+    chosen = names.split(",") if names else None
+    for name in chosen or []:
+        check_case(name)
+    wanted = [
+        (name, kind)
+        for name, kind in cases_here()
+        if (chosen is None or name in chosen) and mode in (None, kind)
+    ]
+    if not wanted:
+        raise InputError(
+            "none of these cases can be run here; brgcl datasets shows what is on disk"
+        )
+    return wanted
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the cases that are asked for and print what was found."""
+    parser = argparse.ArgumentParser(description="Time an epoch against its bare kernels.")
+    parser.add_argument("--cases", help="some cases only, by name, separated by commas")
+    parser.add_argument("--mode", choices=("exact", "sampled"), help="default: both")
+    parser.add_argument("--objective", choices=("exp", "abs"), default="exp")
+    parser.add_argument("--repeats", type=int, default=5, help="epochs to take medians of")
+    parser.add_argument("--plot", type=Path, help="plot time and memory: .svg, .png or .pdf")
+    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
+    given = parser.parse_args(arguments)
+    try:
+        wanted = chosen_cases(given.cases, given.mode)
+        if given.plot is not None:
+            check_picture(given.plot)
+    except InputError as error:
+        parser.error(str(error))
+    found = []
+    for number, (name, mode) in enumerate(wanted, start=1):
+        print(f"{number} of {len(wanted)}: {name}, {mode}, {given.objective}", file=sys.stderr)
+        found.append(measure(name, mode, given.objective, repeats=max(1, given.repeats)))
+    empty_mb = empty_memory()
+    growth = slopes(found, empty_mb)
+    if given.plot is not None:
+        plot(found, empty_mb, given.plot)
+    if given.json:
+        figures = {"cases": found, "slopes": growth, "empty_mb": empty_mb, "machine": machine()}
+        print(json.dumps(figures, indent=2))
+        return
+    print(table(f"Speed, {given.objective}", found))
+    for part, slope in growth.items():
+        if slope is not None:
+            print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
+    for line in (line for case in found for line in detail_lines(case)):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()

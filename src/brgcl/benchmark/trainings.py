@@ -1,0 +1,39 @@
+"""Trainings for pictures: read from disk, or done now and kept."""
+
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
+
+from brgcl.benchmark.records import Record, ResultsFolder
+from brgcl.benchmark.representations import representations_file
+from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.runner import train
+from brgcl.benchmark.schedule import Costs
+from brgcl.contract import Fitted
+from brgcl.machine import one_thread
+
+
+def read_or_train(
+    specs: Sequence[RunSpec],
+    folder: ResultsFolder,
+    records: Mapping[str, Record],
+    say: Callable[[str], None] = lambda text: None,
+) -> list[Fitted]:
+    """Read the training of each run; one that is not on disk is done now, and kept.
+
+    Args:
+        specs: Runs of methods that read no labels.
+        folder: Where trainings are kept.
+        records: What was run, to tell how long a training takes.
+        say: Called with what takes long.
+    """
+    costs = Costs(records.values())
+    found = []
+    with one_thread():
+        for number, spec in enumerate(specs, start=1):
+            say(f"{number} of {len(specs)}: {spec}")
+            if not representations_file(folder.cache, spec.training).is_file():
+                seconds = costs.of([spec])
+                about = "minutes" if seconds is None else f"about {ceil(seconds / 60)} min"
+                say(f"  not trained yet: training now ({about}); kept in '{folder.cache}'")
+            found.append(train(spec, folder)[0])
+    return found

@@ -1,0 +1,43 @@
+"""All commands in one application; none of them imports anything heavy before it runs."""
+
+from typing import Annotated
+
+import typer
+
+from brgcl import __version__
+from brgcl.cli.bench import bench
+from brgcl.cli.console import print_line
+from brgcl.cli.demo import demo
+from brgcl.cli.graph import classify, cluster, embed
+from brgcl.cli.lists import datasets, methods, version
+from brgcl.cli.tune import tune
+
+app = typer.Typer(
+    name="brgcl",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (demo, embed, classify, cluster, tune, datasets, methods, version):
+    app.command()(command)
+app.add_typer(bench, name="bench")
+
+
+def print_version(wanted: bool) -> None:
+    """Print the version and end."""
+    if wanted:
+        print_line(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def brgcl(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Learn on graphs whose labels, attributes and edges are noisy.
+
+    Every command takes --help, --quiet (no messages) and --debug (show where an error arose).
+    """

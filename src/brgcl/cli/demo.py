@@ -1,0 +1,47 @@
+"""The command `brgcl demo`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from brgcl import __version__
+from brgcl.cli.console import print_json, print_line, say, show_table
+from brgcl.cli.grouped import grouped
+from brgcl.cli.options import Json, Seed, SettingOptions, check_seeds
+from brgcl.cli.run_folder import claim_folder
+from brgcl.progress import progress_bar
+
+
+@grouped
+def demo(
+    method: SettingOptions,
+    seed: Seed = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="How many graphs to generate.")] = 5,
+    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("brgcl-demo"),
+    json_: Json = False,
+) -> None:
+    """Generate noisy graphs, train, and compare with a GCN on the same noisy labels."""
+    from brgcl.report.report import check_report_extra, write_report
+
+    draws = check_seeds(seed, seeds)
+    check_report_extra()
+    with claim_folder(out, overwrite=True) as folder:
+        from brgcl.report.demo import DEMO_NOISE, run_demo
+
+        config = method.config("demo")
+        say(f"Generated graphs of 2,000 nodes, 7 classes, 20 labels a class; noise: {DEMO_NOISE}.")
+        shown = run_demo(draws, config, progress_bar)
+        folder.about = {"noise": str(DEMO_NOISE), "protocol": "no-val", "seeds": list(draws)}
+        page, file = shown.report(), out / "report.html"
+        folder.write(("report.html",), lambda: write_report(page, file, version=__version__))
+    if json_:
+        print_json(shown.summary())
+        return
+    for table in page.tables:
+        show_table(table.title, table.columns, table.rows)
+        print_line(table.note)
+    print_line(page.summary[-1])
+    print_line(
+        f"Report: {file}. Next, your own graph: brgcl classify --edges FILE --labels FILE --out run"
+    )

@@ -1,0 +1,226 @@
+"""The commands on one graph: embed, classify, cluster."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from brgcl.cli.console import print_json, print_line, print_metrics, say
+from brgcl.cli.grouped import grouped
+from brgcl.cli.options import (
+    ClassifierOptions,
+    EmbedOutput,
+    GraphNoiseOptions,
+    GraphOptions,
+    MethodOptions,
+    OutputOptions,
+    ProtocolOptions,
+    Seed,
+    Seeds,
+    check_seeds,
+)
+from brgcl.cli.run_folder import RunFolder, claim_file, write_results
+from brgcl.errors import InputError
+from brgcl.progress import progress_bar
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+    from brgcl.evaluate.evaluation import Evaluation
+
+
+@grouped
+def embed(
+    graph: GraphOptions,
+    method: MethodOptions,
+    noise: GraphNoiseOptions,
+    output: EmbedOutput,
+    seed: Seed = 0,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File from which a stopped training resumes.")
+    ] = None,
+) -> None:
+    """Learn representations of the nodes and write them with the nodes' own ids."""
+    import pandas as pd
+
+    from brgcl.evaluate.protocol import draw_noisy_graph
+    from brgcl.methods import find_method
+    from brgcl.noise.graph import generator_for
+    from brgcl.tasks.checks import check_labels, class_name
+
+    with output.claim() as folder:
+        assert folder is not None
+        config, entry = method.config(graph.graph), find_method(method.method)
+        check_checkpoint(checkpoint, method.method)
+        data = opener(graph, folder, method, noise, config, seed=seed)(seed)
+        noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
+        if entry.uses_labels:
+            check_labels(noisy.labels.train, data.num_nodes, data)
+        with progress_bar(method.method) as report:
+            labels = noisy.labels if entry.uses_labels else None
+            # the seed of the command is that of BRGCL(seed=...), so that Python repeats the run
+            given = {"checkpoint": checkpoint, "seed": seed} if entry.resumable else {}
+            generator = generator_for(seed, "training")
+            fitted = entry.fit(noisy.graph, labels, config, generator, report, **given)
+        metrics: dict[str, Any] = {
+            "method": method.method,
+            "dataset": data.name,
+            "num_nodes": data.num_nodes,
+            "num_edges": data.edge_index.shape[1] // 2,
+            "dim": fitted.representations.shape[1],
+        }
+        names = [None if label < 0 else str(class_name(label, data)) for label in data.y.tolist()]
+        columns: dict[str, Any] = {"node_id": list(data.node_ids), "label_given": names}
+        found = fitted.clustering
+        if found is not None:
+            metrics |= {"num_clusters": found.num_clusters, "capped": found.capped}
+            columns["pseudo_label"] = found.assignment.numpy()
+        if fitted.confidence is not None and fitted.confident is not None:
+            metrics["confident_share"] = float(fitted.confident.float().mean())
+            columns |= {
+                "confidence": fitted.confidence.numpy(),
+                "confident": fitted.confident.numpy(),
+            }
+        write_results(
+            folder, data, fitted, metrics, pd.DataFrame(columns),
+            title=f"Representations of {data.name}",
+            groups=None if found is None else ("cluster", found.assignment),
+        )  # fmt: skip
+    print_results(metrics, output, folder, "embeddings.parquet has the representations")
+
+
+@grouped
+def classify(
+    graph: GraphOptions,
+    method: MethodOptions,
+    classifier: ClassifierOptions,
+    noise: ProtocolOptions,
+    output: OutputOptions,
+    seed: Seed = 0,
+    seeds: Seeds = 1,
+) -> None:
+    """Classify the nodes in spite of wrong labels."""
+    from brgcl.evaluate import evaluate
+
+    draws = check_seeds(seed, seeds)
+    with output.claim() as folder:
+        config = method.config(graph.graph)
+        found = evaluate(
+            opener(
+                graph, folder, method, noise, config, seeds=list(draws), protocol=noise.protocol,
+                classifier=dataclasses.asdict(classifier),
+            ),
+            method.method, config=config, noise=noise.noise(), protocol=noise.protocol,
+            classifier=classifier.make(method.method), seeds=draws, progress=progress_bar,
+        )  # fmt: skip
+        if folder is not None:
+            write_evaluation(folder, found)
+    print_results(found.summary(), output, folder, "nodes.parquet has the predictions")
+
+
+@grouped
+def cluster(
+    graph: GraphOptions,
+    method: MethodOptions,
+    noise: GraphNoiseOptions,
+    output: OutputOptions,
+    k: Annotated[
+        int | None,
+        typer.Option("-k", min=1, help="Clusters; default: as many as classes, else inferred."),
+    ] = None,
+    seed: Seed = 0,
+    seeds: Seeds = 1,
+) -> None:
+    """Cluster the nodes by their representations."""
+    from brgcl.evaluate import evaluate
+
+    draws = check_seeds(seed, seeds)
+    with output.claim() as folder:
+        config = method.config(graph.graph)
+        found = evaluate(
+            opener(graph, folder, method, noise, config, seeds=list(draws), num_clusters=k),
+            method.method, task="cluster", config=config, noise=noise.noise(), num_clusters=k,
+            seeds=draws, progress=progress_bar,
+        )  # fmt: skip
+        if folder is not None:
+            write_evaluation(folder, found)
+    print_results(found.summary(), output, folder, "nodes.parquet has the clusters")
+
+
+def opener(
+    graph: GraphOptions,
+    folder: RunFolder | None,
+    method: MethodOptions,
+    noise: GraphNoiseOptions,
+    config: Any,
+    **how: Any,
+) -> Callable[[int], "Data"]:
+    """Make a function that opens the graph of a seed, and notes how the run is made."""
+
+    def open_graph(seed: int) -> "Data":
+        data = graph.open(seed)
+        if folder is not None and not folder.about:
+            settings = dataclasses.asdict(config)
+            settings.pop("seed", None)
+            folder.about = {
+                "inputs": graph.describe(data),
+                "method": method.method,
+                "settings": settings,
+                "noise": noise.describe(),
+                **how,
+            }
+            width = settings.get("dim", 256)
+            weights = data.num_features * settings.get("hidden", width)
+            folder.need(4 * (2 * data.num_nodes * width + weights))
+        return data
+
+    return open_graph
+
+
+def check_checkpoint(file: Path | None, method: str) -> None:
+    """Check that a training can resume from a file, or write it."""
+    from brgcl.methods import METHODS
+
+    if file is None:
+        return
+    if not METHODS[method].resumable:
+        can = ", ".join(name for name, entry in METHODS.items() if entry.resumable)
+        raise InputError(f"{method} cannot resume from a checkpoint; {can} can")
+    if file.exists() and file.is_file():
+        say(f"Resuming from {file}.")
+    else:
+        claim_file(file, overwrite=False)
+
+
+def write_evaluation(folder: RunFolder, found: "Evaluation") -> None:
+    """Write the first draw, and what was printed for all."""
+    from brgcl.evaluate.score import Classified
+
+    first = found.runs[0]
+    if isinstance(first.outcome, Classified):
+        what, groups = "Classes", ("predicted class", first.outcome.probabilities.argmax(1))
+    else:
+        what, groups = "Clusters", ("cluster", first.outcome.assignment)
+    write_results(
+        folder, first.graph, first.fitted, found.summary(), found.nodes(),
+        title=f"{what} of {found.dataset}", groups=groups,
+    )  # fmt: skip
+
+
+def print_results(
+    metrics: dict[str, Any], output: OutputOptions, folder: RunFolder | None, result: str
+) -> None:
+    """Print what was found, where it is, and what to do next."""
+    if output.json_:
+        print_json(metrics)
+        return
+    print_metrics(metrics)
+    if folder is None:
+        print_line("Nothing was written; --out FOLDER keeps the result of every node.")
+        return
+    files = ", ".join([*folder.files, "run.json"])
+    page = folder.path / "report.html"
+    more = f"open {page}" if "report.html" in folder.files else f"read {folder.path / 'run.json'}"
+    print_line(f"Written to {folder.path}: {files}. {result}; for an overview {more}.")

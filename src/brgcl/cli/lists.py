@@ -1,0 +1,70 @@
+"""What there is: data sets, methods, the version."""
+
+import dataclasses
+
+from brgcl import __version__
+from brgcl.cli.console import print_json, print_line, show_table
+from brgcl.cli.grouped import grouped
+from brgcl.cli.options import Json, Root
+
+
+@grouped
+def datasets(root: Root = None, json_: Json = False) -> None:
+    """List the named data sets and whether their files are here."""
+    from brgcl.data.datasets import dataset_status
+
+    listed = dataset_status(root)
+    if json_:
+        entries = [dataclasses.asdict(s) | {"path": s.path and str(s.path)} for s in listed]
+        print_json({"datasets": entries})
+        return
+    rows = [
+        [
+            s.name,
+            f"{s.num_nodes:,}",
+            "varies" if s.num_edges is None else f"{s.num_edges:,}",
+            f"{s.num_features:,}",
+            str(s.num_classes),
+            str(s.path) if s.path else "generated" if s.available else "not here",
+        ]
+        for s in listed
+    ]
+    show_table("Data sets", ["name", "nodes", "edges", "attributes", "classes", "files"], rows)
+    print_line("What is not here is downloaded when it is first used, e.g. brgcl classify cora.")
+
+
+@grouped
+def methods(json_: Json = False) -> None:
+    """List the methods."""
+    from brgcl.methods import METHODS
+
+    columns = ("kind", "uses_labels", "oracle", "cost", "citation")
+    listed = [
+        {"name": name, **{column: getattr(method, column) for column in columns}}
+        for name, method in METHODS.items()
+    ]
+    if json_:
+        print_json({"methods": listed})
+        return
+    rows = [
+        [
+            entry["name"],
+            entry["kind"],
+            "yes" if entry["uses_labels"] else "no",
+            entry["oracle"] or "none",
+            entry["cost"],
+            entry["citation"],
+        ]
+        for entry in listed
+    ]
+    show_table("Methods", ["name", "kind", "labels", "oracle", "cost", "citation"], rows)
+    print_line("To run one: brgcl classify GRAPH --method NAME.")
+
+
+@grouped
+def version(json_: Json = False) -> None:
+    """Print the version."""
+    if json_:
+        print_json({"version": __version__})
+    else:
+        print_line(__version__)

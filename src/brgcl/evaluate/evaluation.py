@@ -1,0 +1,341 @@
+"""A method on several draws of noise: what `classify`, `cluster` and the demo do."""
+
+import contextlib
+import copy
+import dataclasses
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median_low, stdev
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.contract import Fitted, Method, Reporter
+from brgcl.data import check_graph, load_dataset
+from brgcl.errors import InputError, unknown_name
+from brgcl.evaluate.names import TASKS
+from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
+from brgcl.evaluate.score import (
+    Classified,
+    Clustered,
+    classify_one,
+    cluster_one,
+    count_classes,
+    fit_one,
+)
+from brgcl.methods import find_method
+from brgcl.noise.graph import Noise
+from brgcl.tasks.checks import check_labels, check_num_clusters, class_name
+from brgcl.tasks.classify import NodeClassifier
+from brgcl.tasks.label_errors import Agreement, cross_validated_agreement
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GraphSource: TypeAlias = Data | str | Callable[[int], Data]
+Progress = Callable[[str], AbstractContextManager[Reporter]]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A method on one draw.
+
+    Attributes:
+        seed: Seed of the draw and of the training.
+        graph: The graph before noise.
+        noisy: What the method saw and, apart, the truth.
+        fitted: What it learned.
+        outcome: Predictions or clusters, with their scores.
+        seconds: Time of training and of classifying or clustering.
+        agreement: Agreement of held-out predictions with the given labels, where nodes were
+            classified without a truth to score with. None for a method that learned from labels:
+            its representations have seen those held out.
+    """
+
+    seed: int
+    graph: Data
+    noisy: NoisyGraph
+    fitted: Fitted
+    outcome: Classified | Clustered
+    seconds: float
+    agreement: Agreement | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A method on several draws.
+
+    Attributes:
+        method: A name from `METHODS`.
+        dataset: Name of the graph.
+        task: "classify" or "cluster".
+        protocol: Which validation labels there were.
+        noise: What was corrupted.
+        config: Settings of the method.
+        runs: One for each draw.
+    """
+
+    method: str
+    dataset: str
+    task: str
+    protocol: str
+    noise: Noise
+    config: Any
+    runs: Sequence[Run]
+
+    def summary(self) -> dict[str, Any]:
+        """Means and standard deviations over the draws, by the names that `--json` prints.
+
+        Scores are None without a truth, deviations with a single draw. A realised noise rate is
+        None on a graph without a truth, unless that noise was injected here.
+        """
+        scores = self._classification() if self.task == "classify" else self._clustering()
+        return {
+            "method": self.method,
+            "dataset": self.dataset,
+            **scores,
+            "n": len(self.runs),
+            **self._realised_noise(),
+            "seconds_mean": mean(run.seconds for run in self.runs),
+        }
+
+    def nodes(self, draw: int = 0) -> "pd.DataFrame":
+        """Return one row per node for one draw.
+
+        Args:
+            draw: Position of the draw in `runs`.
+
+        Returns:
+            `node_id`; `label_given`, the label that the method could see, noise included;
+            `label_true`, where it is known; `prediction` and its `probability`, or `cluster`; and
+            for a method that finds clusters itself `pseudo_label`, `confidence`, `confident`.
+            Labels are class names, None where there is none.
+        """
+        import pandas as pd
+
+        run = self.runs[draw]
+        observed, outcome, fitted = run.noisy.labels, run.outcome, run.fitted
+        given = observed.train
+        if observed.validation is not None:
+            given = torch.where(given >= 0, given, observed.validation)
+        columns: dict[str, Any] = {
+            "node_id": list(run.graph.node_ids),
+            "label_given": _class_names(given, run.graph),
+        }
+        if _has_truth(run) or self.noise.labels is not None:
+            columns["label_true"] = _class_names(run.graph.y, run.graph)
+        if isinstance(outcome, Classified):
+            best = outcome.probabilities.max(1)
+            columns["prediction"] = _class_names(best.indices, run.graph)
+            columns["probability"] = best.values.numpy()
+        else:
+            columns["cluster"] = outcome.assignment.numpy()
+        own = {
+            "pseudo_label": None if fitted.clustering is None else fitted.clustering.assignment,
+            "confidence": fitted.confidence,
+            "confident": fitted.confident,
+        }
+        columns |= {name: column.numpy() for name, column in own.items() if column is not None}
+        return pd.DataFrame(columns)
+
+    def _classification(self) -> dict[str, Any]:
+        outcomes = [run.outcome for run in self.runs]
+        accuracy, macro_f1 = _known(outcomes, "accuracy"), _known(outcomes, "macro_f1")
+        found: dict[str, Any] = {"accuracy": None} | self._agreement()
+        if accuracy:
+            found = {
+                "accuracy_mean": mean(accuracy),
+                "accuracy_std": _deviation(accuracy),
+                "macro_f1_mean": mean(macro_f1),
+            }
+        return found | {"rules": [getattr(outcome, "rule", None) for outcome in outcomes]}
+
+    def _agreement(self) -> dict[str, float | None]:
+        """Means over the draws of the agreement with the given labels."""
+        names = [field.name for field in dataclasses.fields(Agreement)]
+        known = {name: _known((run.agreement for run in self.runs), name) for name in names}
+        return {name: mean(values) if values else None for name, values in known.items()}
+
+    def _clustering(self) -> dict[str, Any]:
+        outcomes = [run.outcome for run in self.runs if isinstance(run.outcome, Clustered)]
+        found: dict[str, Any] = {}
+        for name in ("acc", "nmi", "ari"):
+            scores = _known(outcomes, name)
+            found[f"{name}_mean"] = mean(scores) if scores else None
+            found[f"{name}_std"] = _deviation(scores)
+        return found | {
+            "num_clusters": median_low(outcome.num_clusters for outcome in outcomes),
+            "capped": any(outcome.capped for outcome in outcomes),
+        }
+
+    def _realised_noise(self) -> dict[str, float | None]:
+        truth = _has_truth(self.runs[0])
+        return {
+            name: mean(getattr(run.noisy, rate) for run in self.runs)
+            if truth or asked is not None
+            else None
+            for name, rate, asked in (
+                ("noise_realised", "label_noise", self.noise.labels),
+                ("attribute_noise_realised", "attribute_noise", self.noise.attributes),
+                ("edge_noise_realised", "edge_noise", self.noise.edges),
+            )
+        }
+
+
+def evaluate(
+    graph: GraphSource,
+    method: str = "brgcl",
+    *,
+    task: str = "classify",
+    config: Any = None,
+    noise: Noise | None = None,
+    protocol: str = "clean-val",
+    classifier: NodeClassifier | None = None,
+    num_clusters: int | None = None,
+    seeds: int | Sequence[int] = 1,
+    root: Path | None = None,
+    scored_on: str = "test",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Train a method on one or more draws of noise, and classify or cluster the nodes.
+
+    A graph with a split is scored on its test nodes. A graph without one has no truth to score
+    with: its labels are the training labels, and classification is judged by the agreement of
+    held-out predictions with them. All that can be checked is checked before any training.
+
+    Args:
+        graph: A graph, the name of a data set, or a function that gives the graph of a seed.
+        method: A name from `METHODS`.
+        task: "classify" or "cluster".
+        config: Settings of the method; None takes its own, those for the data set where a name
+            is given.
+        noise: What to corrupt; None for nothing.
+        protocol: Which validation labels there are, a name from `PROTOCOLS`.
+        classifier: What to put on top of representations; None lets one be chosen.
+        num_clusters: Number of clusters; None takes the number of classes, and on a graph without
+            labels infers one.
+        seeds: The seeds of the draws, or how many draws there are (seeds 0, 1, ...).
+        root: Folder with the data sets, where it is not the usual one.
+        scored_on: Nodes that are scored, "test" or "validation".
+        progress: Called with a title for each training, gives a context with a progress callback;
+            `brgcl.progress.progress_bar` is one.
+
+    Raises:
+        InputError: An argument, the graph or its labels break a rule.
+
+    Example:
+        >>> from brgcl.data import make_graph
+        >>> found = evaluate(make_graph(200, num_classes=3, labels_per_class=10), "kmeans", seeds=2)
+        >>> found.summary()["n"], list(found.nodes().columns[:3])
+        (2, ['node_id', 'label_given', 'label_true'])
+    """
+    if task not in TASKS:
+        raise unknown_name("task", task, TASKS)
+    entry, noise = find_method(method), noise or Noise()
+    if config is None:
+        config = entry.config(graph if isinstance(graph, str) else None)
+    elif not isinstance(config, entry.Config):
+        raise InputError(
+            f"config of {method} must be a {entry.Config.__name__}, got {type(config).__name__}"
+        )
+    if classifier is not None:
+        classifier.check_settings()
+    draws = []
+    seeds = _checked_seeds(seeds)
+    for seed, data in zip(seeds, _graphs(graph, seeds, root), strict=True):
+        noisy = draw_noisy_graph(
+            data, noise=noise, protocol=protocol, seed=seed, scored_on=scored_on
+        )
+        _check_task(noisy, task, entry, num_clusters)
+        draws.append((seed, data, noisy))
+    runs = []
+    for seed, data, noisy in draws:
+        start = time.perf_counter()
+        with progress(f"{method}, seed {seed}") if progress else contextlib.nullcontext() as report:
+            fitted = fit_one(noisy, method, config, seed, report)
+            outcome: Classified | Clustered
+            if task == "cluster":
+                outcome = cluster_one(noisy, fitted, num_clusters, seed)
+            else:
+                outcome = classify_one(noisy, fitted, _with_seed(classifier, seed), seed)
+            seconds = time.perf_counter() - start
+            agreement = _agreement(noisy, fitted, outcome, seed)
+        runs.append(Run(seed, data, noisy, fitted, outcome, seconds, agreement))
+    return Evaluation(method, runs[0].graph.name, task, protocol, noise, config, runs)
+
+
+def _checked_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
+    if isinstance(seeds, int):
+        if seeds < 1:
+            raise InputError(f"seeds must be 1 draw or more, got {seeds}")
+        return range(seeds)
+    if not seeds:
+        raise InputError("seeds must name 1 seed or more, got none")
+    for seed in seeds:
+        if not 0 <= seed < 2**32:
+            raise InputError(f"a seed must be in 0..2**32 - 1, got {seed}")
+    return seeds
+
+
+def _graphs(graph: GraphSource, seeds: Iterable[int], root: Path | None) -> Iterator[Data]:
+    """The checked graph of each seed."""
+    if isinstance(graph, str):
+        yield from (load_dataset(graph, root, seed=seed) for seed in seeds)
+    elif isinstance(graph, Data) or not callable(graph):  # a Data is callable, too
+        checked = check_graph(graph)
+        yield from (checked for _ in seeds)
+    else:
+        yield from (check_graph(graph(seed)) for seed in seeds)
+
+
+def _check_task(noisy: NoisyGraph, task: str, method: Method, num_clusters: int | None) -> None:
+    """Check that there is something to learn from, or enough nodes for the clusters."""
+    labels, graph = noisy.labels, noisy.graph
+    # a classifier method can do with a single label of a class; those on top of others cannot
+    if task == "classify" and (not method.uses_labels or count_classes(labels.train) < 2):
+        check_labels(labels.train, graph.num_nodes, graph, labels.validation)
+    if num_clusters is not None:
+        check_num_clusters(num_clusters, graph.num_nodes)
+
+
+def _with_seed(classifier: NodeClassifier | None, seed: int) -> NodeClassifier | None:
+    """A copy to fit on one draw, so that the caller's is left as it was."""
+    if classifier is None:
+        return None
+    own = copy.copy(classifier)
+    own.seed = seed
+    return own
+
+
+def _agreement(
+    noisy: NoisyGraph, fitted: Fitted, outcome: Classified | Clustered, seed: int
+) -> Agreement | None:
+    if not isinstance(outcome, Classified) or outcome.accuracy is not None or outcome.rule == "own":
+        return None
+    rule: Any = outcome.rule
+    return cross_validated_agreement(
+        fitted.representations, noisy.labels.train, graph=noisy.graph, rule=rule, seed=seed
+    )
+
+
+def _has_truth(run: Run) -> bool:
+    return bool((run.noisy.truth.y >= 0).any())
+
+
+def _class_names(labels: Tensor, graph: Data) -> list[str | None]:
+    """Class names as text; -1 becomes None."""
+    return [None if label < 0 else str(class_name(label, graph)) for label in labels.tolist()]
+
+
+def _known(outcomes: Iterable[Any], name: str) -> list[float]:
+    found = (getattr(outcome, name, None) for outcome in outcomes)
+    return [value for value in found if value is not None]
+
+
+def _deviation(values: list[float]) -> float | None:
+    return stdev(values) if len(values) > 1 else None

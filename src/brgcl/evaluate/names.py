@@ -1,0 +1,11 @@
+"""Names that options and records use; importing them loads nothing else."""
+
+from typing import Literal, get_args
+
+Protocol = Literal["clean-val", "noisy-val", "no-val"]
+ScoredOn = Literal["test", "validation"]
+Task = Literal["classify", "cluster"]
+
+PROTOCOLS: tuple[str, ...] = get_args(Protocol)
+SCORED_ON: tuple[str, ...] = get_args(ScoredOn)
+TASKS: tuple[str, ...] = get_args(Task)

@@ -1,0 +1,118 @@
+"""What is imported before there is anything to compute."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import brgcl
+from brgcl.cli import names
+from brgcl.methods import METHODS
+
+HEAVY = {"torch", "torch_geometric", "sklearn", "scipy", "pandas", "numpy", "pyarrow"}
+
+# Prints the exit code and all modules at the end of the command.
+PROGRAM = """
+import json, sys
+code = 0
+try:
+    {statement}
+except SystemExit as error:
+    code = error.code
+sys.stdout.flush()
+sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
+"""
+COMMAND = "from brgcl.cli.main import main; main()"
+
+
+def modules(*arguments, statement=COMMAND, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(statement=statement), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | environment,
+    )
+    code, found = json.loads(done.stderr.splitlines()[-1])
+    return code, set(found)
+
+
+def test_importing_brgcl_loads_nothing_heavy():
+    """Defect 51: `import brgcl` took seconds."""
+    _, found = modules(statement="import brgcl")
+    assert not found & HEAVY
+    assert len(found) < 150
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (0, "--help"),
+        (0, "classify --help"),
+        (0, "bench --help"),
+        (0, "bench run --help"),
+        (0, "tune --help"),
+        (0, "version"),
+        (0, "--version"),
+        (2, ""),
+        (2, "clasify"),
+        (2, "classify --sed 3"),
+        (2, "classify demo --seed x"),
+        (2, "classify demo --seed 4294967296"),
+        (2, "classify citeser"),
+        (2, "classify demo --method gnc"),
+        (2, "classify demo --protocol noisyval"),
+        (2, "classify demo --rule centroids"),
+        (2, "classify demo --label-noise symetric:0.4"),
+        (2, "embed"),
+        (2, "embed demo --root /nope"),
+        (2, "tune demo --trials some"),
+    ],
+)
+def test_help_and_usage_errors_load_nothing_heavy(code, line):
+    """Defect 51: `brgcl --help` imported 4,210 modules."""
+    ended, found = modules(*line.split())
+    assert (ended or 0) == code
+    assert not found & HEAVY
+    assert len(found) < 500
+
+
+def test_completion_loads_nothing_heavy():
+    _, found = modules(_BRGCL_COMPLETE="complete_bash", COMP_WORDS="brgcl cl", COMP_CWORD="1")
+    assert not found & HEAVY
+
+
+def test_names_of_methods_are_those_of_the_registry():
+    assert list(METHODS) == list(names.METHODS)
+
+
+def test_every_public_name_is_listed_and_loads():
+    listed = {
+        "BRGCL",
+        "BRGCLConfig",
+        "NodeClassifier",
+        "find_label_errors",
+        "InputError",
+    }
+    assert listed < set(dir(brgcl))
+    assert all(getattr(brgcl, name) is not None for name in dir(brgcl))
+    with pytest.raises(AttributeError, match="no attribute 'nope'"):
+        brgcl.nope  # noqa: B018
+
+
+def test_names_for_checkers_are_those_that_load():
+    """The imports under TYPE_CHECKING and the table of lazy names say the same."""
+    import ast
+    from pathlib import Path
+
+    tree = ast.parse(Path(brgcl.__file__).read_text(encoding="utf-8"))
+    branch = next(node for node in tree.body if isinstance(node, ast.If))
+    typed = {
+        (node.module.removeprefix("brgcl."), alias.name)
+        for node in branch.body
+        for alias in node.names
+    }
+    table = ast.literal_eval(branch.orelse[0].value.args[1])
+    assert typed == {(module, name) for module, group in table.items() for name in group}
