@@ -21,7 +21,7 @@ from brgcl.errors import InputError, NotFitted
 from brgcl.method.train import Epoch
 
 QUICK = {"epochs": 3, "hidden": 16, "dim": 8, "warmup_epochs": 1}
-LEARNED = ("representations_", "pseudo_labels_", "prototypes_", "confidence_", "confident_")
+LEARNED = ("mean_", "representations_", "prototypes_", "confidence_", "confident_")
 
 
 def small_graph(**changes) -> Data:
@@ -58,7 +58,8 @@ def test_learned_attributes_have_their_shapes_and_types(model, data):
     assert model.representations_.dtype == torch.float32
     assert model.pseudo_labels_.shape == (N,)
     assert model.pseudo_labels_.dtype == torch.int64
-    assert model.pseudo_labels_.unique().tolist() == list(range(K))
+    assert model.pseudo_labels_.unique().tolist() == list(range(model.num_clusters_))
+    assert model.mean_.shape == (8,)
     assert model.prototypes_.shape == (K, 8)
     assert model.confidence_.shape == (N,)
     assert 0 <= float(model.confidence_.min()) <= float(model.confidence_.max()) <= 1

@@ -191,6 +191,7 @@ PAPER_LITERAL: dict[str, Any] = {
     "num_negatives": None,
     "normalize_prototypes": False,
     "center": False,
+    "reported": "prototypes",
 }
 
 # xi and gamma0 as printed in the paper's table of selected hyper-parameters.
@@ -276,6 +277,11 @@ class BRGCLConfig(Settings):
     max_prototypes: Count = setting(64, "Cap on the number of prototypes.")
     cluster_rounds: Count = setting(
         5, "Rounds of clustering per epoch, each started from the last epoch's centres."
+    )
+
+    reported: Literal["clusters", "prototypes"] = setting(
+        "clusters",
+        "What pseudo labels name: clusters whose number means something, or the prototypes' own.",
     )
 
     alpha: Fraction = setting(0.1, "Teleport probability of the propagation of pseudo labels.")

@@ -218,9 +218,10 @@ def test_training_that_diverges_stops_before_the_callback_sees_it(settings):
 
 def test_an_epoch_says_in_a_few_words_what_it_did():
     _, history = fit(two_blocks(), epochs=2, warmup_epochs=1)
-    assert str(history[0]) == f"loss {history[0].loss:.3f}"
-    assert str(history[1]).startswith(f"loss {history[1].loss:.3f}  K {history[1].num_prototypes}")
-    assert str(history[1]).endswith("%")
+    first, second = history
+    assert str(first) == f"loss {first.loss:.3f}  rank {first.effective_rank:.0f}"
+    assert f"  K {second.num_prototypes}  " in str(second)
+    assert str(second).endswith("%")
 
 
 # Patience

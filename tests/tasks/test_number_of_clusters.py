@@ -29,7 +29,7 @@ def test_groups_that_are_apart_make_a_plateau(num_clusters):
     found = number_of_clusters(h)
     assert (found.num_clusters, found.rule) == (num_clusters, "plateau")
     assert torch.equal(
-        found.clustering.assignment[:, None] == found.clustering.assignment,
+        found.assignment[:, None] == found.assignment,
         label[:, None] == label,
     )
     assert str(num_clusters) in str(found)

@@ -1,6 +1,5 @@
 """BRGCL as one of the methods: the estimator behind the common contract."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from torch_geometric.data import Data
 
 from brgcl.config import PAPER_LITERAL, PAPER_TABLE, BRGCLConfig
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
-from brgcl.method.dpmeans import Clustering
 from brgcl.model import BRGCL
 
 
@@ -35,9 +33,7 @@ def fit(
     model.fit(graph, callback=callback, checkpoint=checkpoint)
     return Fitted(
         model.representations_,
-        clustering=Clustering(
-            model.pseudo_labels_, model.prototypes_, math.nan, (), model.num_prototypes_capped_
-        ),
+        clustering=model.clustering_,
         confidence=model.confidence_,
         confident=model.confident_,
         model=model,

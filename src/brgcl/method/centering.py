@@ -27,23 +27,24 @@ def center_rows(h: Tensor, mean: Tensor) -> Tensor:
 
 
 def effective_rank(h: Tensor, max_rows: int = 2000) -> float:
-    """Number of directions that rows use: exp(entropy of the shares of variance).
+    """Number of directions that unit rows use: exp(entropy of the shares of variance).
 
     The shares are the eigenvalues of the D x D covariance, divided by their sum (Roy & Vetterli
-    2007, on squared singular values). It lies between 1 and D; equal rows have 0.
+    2007, on squared singular values). It lies between 1 and D; equal rows have 0, and so have rows
+    that are not finite.
 
     Args:
-        h: Representations, `(N, D)`.
+        h: Representations, `(N, D)`; they are scaled to unit length here.
         max_rows: Rows looked at, evenly spaced, so that the cost does not grow with N.
 
     Example:
         >>> effective_rank(torch.cat([torch.eye(3), -torch.eye(3)]))
         3.0
     """
-    h = h.detach()[:: -(-len(h) // max_rows)]
+    h = F.normalize(h.detach()[:: max(1, -(-len(h) // max_rows))], dim=1)
     h = h - h.mean(0)
-    variance = torch.linalg.eigvalsh(h.T @ h).double().clamp_min(0)
-    if not float(variance.sum()) > ROUNDING**2 * len(h):
+    if not float(h.square().sum()) > ROUNDING**2 * len(h):  # also where rows are not finite
         return 0.0
+    variance = torch.linalg.eigvalsh(h.T @ h).double().clamp_min(0)
     share = variance / variance.sum()
     return float(torch.special.entr(share).sum().exp())

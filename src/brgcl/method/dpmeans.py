@@ -12,7 +12,7 @@ the centres to their means, drop empty clusters, merge two clusters when that pa
 raises the objective.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -40,6 +40,10 @@ class Clustering:
     def num_clusters(self) -> int:
         """K."""
         return self.centers.shape[0]
+
+    def cpu(self) -> "Clustering":
+        """Copy to the memory of the processor."""
+        return replace(self, assignment=self.assignment.cpu(), centers=self.centers.cpu())
 
 
 def pseudo_labels(h: Tensor, centers: Tensor, xi: float) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
+from brgcl.method.centering import effective_rank
 from brgcl.method.confidence import confidence, confident_nodes, propagate, threshold
 from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
 from brgcl.method.encoder import Encoder
@@ -30,9 +31,20 @@ from brgcl.method.views import View, common_nodes, two_views
 class Epoch:
     """What one epoch did; `history_` is a list of these.
 
+    Attributes:
+        epoch: Its number, from 1.
+        loss: The whole loss.
+        node_loss: The node contrast.
+        proto_loss: The contrast to prototypes; like the next two None during the warm-up.
+        num_prototypes: Number of prototypes of the contrast.
+        confident_share: Share of nodes that make them up.
+        gamma: Threshold of confidence.
+        seconds: Time taken.
+        effective_rank: Directions that the rows of view 1 use; None in old files.
+
     Example:
-        >>> str(Epoch(1, 7.5, 7.5, None, None, None, 0.99, 0.1))
-        'loss 7.500'
+        >>> str(Epoch(1, 7.5, 7.5, None, None, None, 0.99, 0.1, 30.2))
+        'loss 7.500  rank 30'
     """
 
     epoch: int
@@ -43,9 +55,12 @@ class Epoch:
     confident_share: float | None
     gamma: float
     seconds: float
+    effective_rank: float | None = None
 
     def __str__(self) -> str:
         text = f"loss {self.loss:.3f}"
+        if self.effective_rank is not None:
+            text += f"  rank {self.effective_rank:.0f}"
         if self.num_prototypes is not None and self.confident_share is not None:
             text += f"  K {self.num_prototypes}  confident {self.confident_share:.0%}"
         return text
@@ -153,9 +168,12 @@ def continue_training(
         gamma = threshold(t, config.epochs, config.gamma0)
         optimizer.zero_grad(set_to_none=True)
         views = two_views(graph, config.views, generator)
-        node = contrast_views(encoder, graph, views, config, generator)
+        h1, h2 = encode_views(encoder, graph, views)
+        rank = effective_rank(h1)
+        node = contrast_nodes(h1, h2, config, generator)
         # each term of the loss goes backward by itself, before the next one takes its memory
         add_gradient(config.node_weight * node)
+        del h1, h2
         proto, found = None, None
         if t > config.warmup_epochs and proto_weight > 0:
             h = unit_rows(encoder(graph.x, graph.adjacency.normalized))  # (N, D)
@@ -182,6 +200,7 @@ def continue_training(
                 confident_share=None if found is None else found.confident.float().mean().item(),
                 gamma=gamma,
                 seconds=time.perf_counter() - start,
+                effective_rank=rank,
             )
         )
         if callback is not None:
@@ -229,10 +248,22 @@ def contrast_views(
     generator: torch.Generator,
 ) -> Tensor:
     """Encode the two views and contrast the nodes that survive in both."""
+    return contrast_nodes(*encode_views(encoder, graph, views), config, generator)
+
+
+def encode_views(
+    encoder: Encoder, graph: Graph, views: tuple[View, View]
+) -> tuple[Tensor, Tensor]:
+    """Encode the two views; rows are the nodes that survive in both, `(n, D)` each."""
     h1, h2 = (encoder(graph.x, view.adjacency, view.columns) for view in views)
     nodes = common_nodes(*views)
-    if nodes is not None:
-        h1, h2 = h1[nodes], h2[nodes]
+    return (h1, h2) if nodes is None else (h1[nodes], h2[nodes])
+
+
+def contrast_nodes(
+    h1: Tensor, h2: Tensor, config: BRGCLConfig, generator: torch.Generator
+) -> Tensor:
+    """Contrast the nodes of two views with each other."""
     if h1.shape[0] < 2:
         nothing: Tensor = 0 * (h1.sum() + h2.sum())  # nobody is left to contrast with
         return nothing
@@ -270,15 +301,21 @@ def find_prototypes(
         max_rounds: Limit on the rounds of clustering.
     """
     clusters = find_clusters(h, config, centers, max_rounds=max_rounds)
-    label, K = clusters.assignment, clusters.num_clusters
-    soft = propagate(label, K, graph.adjacency.transition, config.alpha, config.propagation_steps)
-    own = confidence(soft, label)
+    own = neighbourhood_confidence(clusters, graph, config)
     confident = confident_nodes(own, gamma)
     trusted = confident if config.prototypes == "confident" else torch.ones_like(confident)
-    prototypes = robust_prototypes(h, label, trusted, K)
+    prototypes = robust_prototypes(h, clusters.assignment, trusted, clusters.num_clusters)
     if config.normalize_prototypes:
         prototypes = F.normalize(prototypes, dim=1)
     return Prototypes(clusters, own, confident, prototypes)
+
+
+def neighbourhood_confidence(clusters: Clustering, graph: Graph, config: BRGCLConfig) -> Tensor:
+    """Confidence of each node in its cluster: how far its neighbourhood agrees, `(N,)`."""
+    transition = graph.adjacency.transition
+    label = clusters.assignment.to(transition.data.device)
+    T = config.propagation_steps
+    return confidence(propagate(label, clusters.num_clusters, transition, config.alpha, T), label)
 
 
 def find_clusters(

@@ -17,14 +17,14 @@ Dirichlet-process mixture is inconsistent for the number of components (Miller &
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from brgcl.method.coarsened import cluster_path, coarsened_dp_means
-from brgcl.method.dpmeans import Clustering, cluster_sums
+from brgcl.method.dpmeans import Clustering, cluster_sums, k_means
 from brgcl.tasks.metrics import ari
 
 PRICE = 0.03
@@ -32,14 +32,14 @@ PRICES = tuple(0.1 * 0.85**step for step in range(25))  # 0.1 down to 0.002
 PLATEAU = 3.0  # a plateau spans at least this factor in price
 STRUCTURE = 1.2  # clusters explain at least so many times what Gaussian rows do
 NULL_DRAWS = 3
+MAX_ROWS = 5000  # rows on which the number is found
 
 
 @dataclass(frozen=True)
-class ClusterNumber:
-    """The number of clusters and what it rests on.
+class ClusterNumber(Clustering):
+    """Clusters, their number, and what it rests on; one cluster if no structure was found.
 
     Attributes:
-        clustering: The clusters; a single one if no structure was found.
         rule: "plateau", "price" or "no structure".
         price: Price at which the clusters were found.
         prices: All prices, from the highest.
@@ -51,21 +51,20 @@ class ClusterNumber:
         explained_null: The same for as many clusters of Gaussian rows.
     """
 
-    clustering: Clustering
     rule: str
     price: float
     prices: tuple[float, ...]
     numbers: tuple[int, ...]
-    null_numbers: tuple[int, ...] = ()
-    stability: tuple[float, ...] = ()
-    plateau: tuple[float, float] | None = field(default=None)
-    explained: float = 0.0
-    explained_null: float = 0.0
+    null_numbers: tuple[int, ...]
+    stability: tuple[float, ...]
+    plateau: tuple[float, float] | None
+    explained: float
+    explained_null: float
 
     @property
-    def num_clusters(self) -> int:
-        """The answer."""
-        return self.clustering.num_clusters
+    def num_clusters_null(self) -> int:
+        """Clusters found at the same price after every column was permuted."""
+        return self.null_numbers[self.prices.index(self.price)]
 
     def __str__(self) -> str:
         if self.rule == "no structure":
@@ -90,7 +89,8 @@ def number_of_clusters(
     """Find clusters and their number.
 
     Args:
-        h: Representations, centred and of unit length, `(N, D)`.
+        h: Representations, centred and of unit length, `(N, D)`. Of more than `MAX_ROWS` rows a
+            random sample is looked at; then all rows join the clusters that were found.
         price: Price per cluster, a share of the scatter; None looks for a plateau first.
         prices: Prices of the path.
         stability: Whether to compare the clusters of random halves, which costs five more paths.
@@ -103,6 +103,9 @@ def number_of_clusters(
     """
     generator = torch.Generator().manual_seed(seed)
     ordered = tuple(sorted({*prices, price or PRICE}, reverse=True))
+    every = h
+    if len(h) > MAX_ROWS:
+        h = h[torch.randperm(len(h), generator=generator)[:MAX_ROWS]]
     path = cluster_path(h, ordered)
     numbers = tuple(found.num_clusters for found in path)
     span = longest_plateau(ordered, numbers)
@@ -119,19 +122,23 @@ def number_of_clusters(
         rule, chosen = "no structure", coarsened_dp_means(h, 1.0)
     elif chosen.num_clusters == 1:
         rule = "no structure"
+    permuted = cluster_path(permuted_columns(h, generator), ordered)
+    settled = k_means(every, chosen.centers + h.mean(0))  # all rows, none of them centred
     return ClusterNumber(
-        chosen,
-        rule,
-        ordered[at],
-        ordered,
-        numbers,
-        tuple(
-            found.num_clusters for found in cluster_path(permuted_columns(h, generator), ordered)
-        ),
-        stability_of_path(h, ordered, generator) if stability else (),
-        None if span is None else (ordered[span[0]], ordered[span[1]]),
-        explained,
-        null,
+        settled.assignment,
+        settled.centers,
+        settled.objective,
+        settled.trace,
+        chosen.capped,
+        rule=rule,
+        price=ordered[at],
+        prices=ordered,
+        numbers=numbers,
+        null_numbers=tuple(found.num_clusters for found in permuted),
+        stability=stability_of_path(h, ordered, generator) if stability else (),
+        plateau=None if span is None else (ordered[span[0]], ordered[span[1]]),
+        explained=explained,
+        explained_null=null,
     )
 
 
