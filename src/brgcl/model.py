@@ -20,7 +20,7 @@ from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
 from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
-from brgcl.method.centering import center_rows
+from brgcl.method.centering import center_rows, smooth_rows
 from brgcl.method.confidence import confident_nodes, threshold
 from brgcl.method.dpmeans import Clustering
 from brgcl.method.encoder import Encoder
@@ -237,7 +237,8 @@ class BRGCL:
         z = (center_rows(h, mean) if config.center else h).cpu()
         clusters, own = found.clusters.cpu(), found.confidence
         if config.reported == "clusters":
-            clusters = number_of_clusters(z, seed=config.seed)
+            rows = smooth_rows(z.to(h.device), graph.adjacency.transition)
+            clusters = number_of_clusters(rows.cpu(), seed=config.seed)
             own = neighbourhood_confidence(clusters, graph, config)
         self.config_, self.encoder_, self.history_ = config, encoder, training.history
         self.mean_, self.representations_ = mean.cpu(), z
@@ -287,18 +288,20 @@ class BRGCL:
         """Fit, then return the representations of the same graph, `(N, D)`."""
         return self.fit(data, **options).representations_
 
-    def cluster(self, k: int | None = None) -> Tensor:
+    def cluster(self, k: int | None = None, *, graph: Data | None = None) -> Tensor:
         """Return the cluster of each training node, `(N,)`.
 
         Args:
             k: Number of clusters for K-means; None takes the reported clusters.
+            graph: The training graph, over which K-means averages the rows, as was done for the
+                reported clusters; None takes rows as they are.
         """
         self._check_fitted()
         if k is None:
             return self.pseudo_labels_
-        from brgcl.tasks.cluster import kmeans  # loads scikit-learn
+        from brgcl.tasks.cluster import cluster  # loads scikit-learn
 
-        return kmeans(self.representations_, k, seed=self.config.seed).assignment
+        return cluster(self.representations_, k, graph=graph, seed=self.config.seed).assignment
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model into a folder: weights as safetensors, settings as JSON.

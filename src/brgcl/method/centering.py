@@ -1,12 +1,16 @@
-"""What is done to representations after the encoder: centring, and how many directions they use.
+"""What is done to representations after the encoder, and how many directions they use.
 
 All rows of a trained encoder share a large component, which says nothing about any node. Without
-it, cosines and distances between rows tell nodes apart better.
+it, cosines and distances between rows tell nodes apart better. For clusters, rows are also averaged
+over the neighbourhood.
 """
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from brgcl.method.confidence import propagate_from
+from brgcl.method.sparse import Matrix
 
 ROUNDING = 1e-5  # a row this close to the mean is the mean, up to rounding
 
@@ -26,6 +30,18 @@ def center_rows(h: Tensor, mean: Tensor) -> Tensor:
     return F.normalize(h - mean, dim=1, eps=ROUNDING)
 
 
+def smooth_rows(z: Tensor, transition: Matrix, *, alpha: float = 0.1, T: int = 6) -> Tensor:
+    """Spread rows over the graph as pseudo labels are spread, and give them unit length again.
+
+    Args:
+        z: Representations, `(N, D)`.
+        transition: Row-stochastic adjacency with self-loops, `(N, N)`.
+        alpha: Share of its own row that a node keeps in each step.
+        T: Number of steps, of which the first is the start.
+    """
+    return F.normalize(propagate_from(z, transition, alpha, T), dim=1)
+
+
 def effective_rank(h: Tensor, max_rows: int = 2000) -> float:
     """Number of directions that unit rows use: exp(entropy of the shares of variance).
 
@@ -38,7 +54,7 @@ def effective_rank(h: Tensor, max_rows: int = 2000) -> float:
         max_rows: Rows looked at, evenly spaced, so that the cost does not grow with N.
 
     Example:
-        >>> effective_rank(torch.cat([torch.eye(3), -torch.eye(3)]))
+        >>> round(effective_rank(torch.cat([torch.eye(3), -torch.eye(3)])), 3)
         3.0
     """
     h = F.normalize(h.detach()[:: max(1, -(-len(h) // max_rows))], dim=1)
