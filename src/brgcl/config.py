@@ -184,6 +184,7 @@ class ViewSettings:
 
 # The paper as printed, where it differs from the default.
 PAPER_LITERAL: dict[str, Any] = {
+    "num_layers": 2,
     "node_objective": "abs",
     "positive_twice": True,
     "proto_weight": "1/N",
@@ -217,7 +218,9 @@ class BRGCLConfig(Settings):
 
     hidden: Count = setting(512, "Units of every encoder layer but the last.")
     dim: Count = setting(256, "Dimension of the representations.")
-    num_layers: Count = setting(2, "Graph convolutions in the encoder.")
+    num_layers: Count | Literal["auto"] = setting(
+        "auto", "Graph convolutions in the encoder: auto = 2, or 1 if attributes outnumber nodes."
+    )
     activation: Activation = setting("relu", "Non-linearity between layers.")
     center: bool = setting(
         True, "Subtract the mean representation of the training graph after training."
@@ -247,6 +250,9 @@ class BRGCLConfig(Settings):
     )
     node_weight: Weight = setting(1.0, "Weight of the node contrast in the loss.")
     tau: Positive = setting(0.4, "Temperature of the node contrast (exp only).")
+    tau_degree: Positive | None = setting(
+        10.0, "Mean degree beyond which tau falls like 1 / sqrt(degree); none = never."
+    )
     positive_twice: bool = setting(
         False, "Count the positive pair twice in the denominator, as printed in the paper."
     )
@@ -274,7 +280,9 @@ class BRGCLConfig(Settings):
     num_prototypes: Count | None = setting(
         None, "Number of clusters for kmeans; none = as many as DP-means finds first."
     )
-    max_prototypes: Count = setting(64, "Cap on the number of prototypes.")
+    max_prototypes: Count = setting(
+        64, "Cap on the number of prototypes; at the default xi it is reached on most graphs."
+    )
     cluster_rounds: Count = setting(
         5, "Rounds of clustering per epoch, each started from the last epoch's centres."
     )

@@ -35,6 +35,7 @@ from brgcl.method.train import (
     find_prototypes,
     make_encoder,
     neighbourhood_confidence,
+    num_layers,
     num_negatives,
 )
 from brgcl.tasks.number_of_clusters import ClusterNumber, number_of_clusters
@@ -96,7 +97,7 @@ class BRGCL:
         attributes: Literal["auto"] | Scaling = "auto",
         hidden: int = 512,
         dim: int = 256,
-        num_layers: int = 2,
+        num_layers: int | Literal["auto"] = "auto",
         activation: Activation = "relu",
         center: bool = True,
         epochs: int = 100,
@@ -113,6 +114,7 @@ class BRGCL:
         node_objective: Literal["exp", "abs", "decorrelation"] = "exp",
         node_weight: float = 1.0,
         tau: float = 0.4,
+        tau_degree: float | None = 10.0,
         positive_twice: bool = False,
         decorrelation_weight: float = 1e-3,
         num_negatives: int | Literal["auto"] | None = "auto",
@@ -139,6 +141,7 @@ class BRGCL:
         self.view1, self.view2, self.drop1, self.drop2 = view1, view2, drop1, drop2
         self.mask1, self.mask2 = mask1, mask2
         self.node_objective, self.node_weight, self.tau = node_objective, node_weight, tau
+        self.tau_degree = tau_degree
         self.positive_twice, self.decorrelation_weight = positive_twice, decorrelation_weight
         self.num_negatives, self.tile_mb = num_negatives, tile_mb
         self.proto_weight, self.proto_tau, self.prototypes = proto_weight, proto_tau, prototypes
@@ -197,7 +200,9 @@ class BRGCL:
         graph = prepare(data, preparation, config.device)
         _tell_negatives(config, graph.x.shape[0])
         _tell_warmup(config)
-        check_width(*graph.x.shape, *[config.hidden] * (config.num_layers - 1), config.dim)
+        depth = num_layers(config, *graph.x.shape)
+        _tell_layers(config, *graph.x.shape)
+        check_width(*graph.x.shape, *[config.hidden] * (depth - 1), config.dim)
         training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
         listeners: list[Callable[[Epoch], None]] = []
         file = None if checkpoint is None else Path(checkpoint)
@@ -365,7 +370,9 @@ class BRGCL:
             tensors.get("preparation.scale"),
         )
         num_features = tensors["encoder.weights.0"].shape[0]
-        model.encoder_ = make_encoder(num_features, model.config_, torch.Generator())
+        depth = sum(name.startswith("encoder.weights.") for name in tensors)
+        known = model.config_.replace(num_layers=depth)
+        model.encoder_ = make_encoder((0, num_features), known, torch.Generator())
         model.encoder_.load_state_dict(named(tensors, "encoder."))
         model.encoder_.requires_grad_(False).to(check_device(model.config_.device))
         for name in LEARNED:
@@ -426,6 +433,17 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
             "contrasting with %s of the %s nodes, drawn anew in each epoch; "
             "num_negatives=none takes all",
             f"{m:,}",
+            f"{num_nodes:,}",
+        )
+
+
+def _tell_layers(config: BRGCLConfig, num_nodes: int, num_features: int) -> None:
+    """Say when the encoder has one layer because attributes outnumber nodes."""
+    if config.num_layers == "auto" and num_layers(config, num_nodes, num_features) == 1:
+        log.info(
+            "encoding with one graph convolution, since %s attributes outnumber %s nodes; "
+            "num_layers=2 takes two",
+            f"{num_features:,}",
             f"{num_nodes:,}",
         )
 

@@ -52,16 +52,17 @@ METHOD = Method(
     cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
     source="Ours, see parameters.md",
     sources={
-        "num_layers": "The paper",
         **dict.fromkeys(("drop1", "drop2", "mask1", "mask2", "tau"), GRACE),
         **dict.fromkeys(("alpha", "propagation_steps"), APPNP),
     },
     deviations=("Every reading of the paper is in [deviations.md](deviations.md), one line each.",),
     resumable=True,
+    version=2,
 )
 PAPER = replace(
     METHOD,
     name="brgcl-paper",
+    version=1,
     citation="Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022, as printed",
     cost="time O(N² D); memory O(E + N D)",
     sources={**METHOD.sources, **dict.fromkeys((*PAPER_LITERAL, "xi", "gamma0"), "The paper")},

@@ -1,6 +1,7 @@
 """Algorithm 1 of the paper: training the encoder without labels."""
 
 import copy
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -131,7 +132,7 @@ def train(
 
 def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> TrainingState:
     """Make random weights and their optimiser."""
-    encoder = make_encoder(graph.x.shape[1], config, generator)
+    encoder = make_encoder(graph.x.shape, config, generator)
     encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
@@ -160,6 +161,7 @@ def continue_training(
     """
     encoder, optimizer, generator = training.encoder, training.optimizer, training.generator
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
+    tau = temperature(config, graph)
     for t in range(len(training.history) + 1, (until or config.epochs) + 1):
         stale = _stale(training.history, proto_weight)
         if config.patience is not None and stale >= config.patience:
@@ -170,7 +172,7 @@ def continue_training(
         views = two_views(graph, config.views, generator)
         h1, h2 = encode_views(encoder, graph, views)
         rank = effective_rank(h1)
-        node = contrast_nodes(h1, h2, config, generator)
+        node = contrast_nodes(h1, h2, tau, config, generator)
         # each term of the loss goes backward by itself, before the next one takes its memory
         add_gradient(config.node_weight * node)
         del h1, h2
@@ -228,13 +230,15 @@ def _stale(history: Sequence[Epoch], proto_weight: float) -> int:
     return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
 
-def make_encoder(num_features: int, config: BRGCLConfig, generator: torch.Generator) -> Encoder:
-    """Make an encoder with random weights."""
+def make_encoder(
+    shape: tuple[int, int], config: BRGCLConfig, generator: torch.Generator
+) -> Encoder:
+    """Make an encoder with random weights for attributes of a shape, (N, F)."""
     return Encoder(
-        num_features,
+        shape[1],
         hidden=config.hidden,
         dim=config.dim,
-        num_layers=config.num_layers,
+        num_layers=num_layers(config, *shape),
         activation=config.activation,
         generator=generator,
     )
@@ -248,12 +252,11 @@ def contrast_views(
     generator: torch.Generator,
 ) -> Tensor:
     """Encode the two views and contrast the nodes that survive in both."""
-    return contrast_nodes(*encode_views(encoder, graph, views), config, generator)
+    h1, h2 = encode_views(encoder, graph, views)
+    return contrast_nodes(h1, h2, temperature(config, graph), config, generator)
 
 
-def encode_views(
-    encoder: Encoder, graph: Graph, views: tuple[View, View]
-) -> tuple[Tensor, Tensor]:
+def encode_views(encoder: Encoder, graph: Graph, views: tuple[View, View]) -> tuple[Tensor, Tensor]:
     """Encode the two views; rows are the nodes that survive in both, `(n, D)` each."""
     h1, h2 = (encoder(graph.x, view.adjacency, view.columns) for view in views)
     nodes = common_nodes(*views)
@@ -261,7 +264,7 @@ def encode_views(
 
 
 def contrast_nodes(
-    h1: Tensor, h2: Tensor, config: BRGCLConfig, generator: torch.Generator
+    h1: Tensor, h2: Tensor, tau: float, config: BRGCLConfig, generator: torch.Generator
 ) -> Tensor:
     """Contrast the nodes of two views with each other."""
     if h1.shape[0] < 2:
@@ -273,7 +276,7 @@ def contrast_nodes(
         unit_rows(h1),
         unit_rows(h2),
         objective=config.node_objective,
-        tau=config.tau,
+        tau=tau,
         positive_twice=config.positive_twice,
         negatives=sample_negatives(h1.shape[0], num_negatives(config, h1.shape[0]), generator),
         tile_bytes=config.tile_mb << 20,
@@ -323,6 +326,8 @@ def find_clusters(
 ) -> Clustering:
     """Find pseudo labels by DP-means or, for comparison, by K-means."""
     if config.clustering == "dp-means" or (centers is None and config.num_prototypes is None):
+        if config.clustering == "kmeans":
+            max_rounds = 300  # its number is never corrected later, so it is found to the end
         found = dp_means(
             h, config.xi, centers=centers, max_clusters=config.max_prototypes, max_rounds=max_rounds
         )
@@ -351,6 +356,29 @@ def add_gradient(term: Tensor) -> None:
 def resolve_proto_weight(config: BRGCLConfig, num_nodes: int) -> float:
     """Resolve the setting "1/N": the balance of the paper's sum over nodes and mean over nodes."""
     return 1 / num_nodes if config.proto_weight == "1/N" else config.proto_weight
+
+
+def temperature(config: BRGCLConfig, graph: Graph) -> float:
+    """Temperature of the node contrast: lower where nodes have many neighbours.
+
+    An average over d neighbours differs between nodes about 1 / sqrt(d) times as much as they
+    themselves do. At a temperature above those differences the contrast sees none of them, and
+    the representations collapse to a few directions.
+    """
+    degree = 2 * graph.adjacency.num_edges / graph.adjacency.num_nodes
+    if config.tau_degree is None or degree <= config.tau_degree:
+        return config.tau
+    return config.tau * math.sqrt(config.tau_degree / degree)
+
+
+def num_layers(config: BRGCLConfig, num_nodes: int, num_features: int) -> int:
+    """Resolve the setting "auto": two layers, or one where attributes outnumber nodes.
+
+    There a linear map alone can tell all nodes apart, and hidden units blur the classes.
+    """
+    if config.num_layers != "auto":
+        return config.num_layers
+    return 1 if num_features > num_nodes else 2
 
 
 def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
