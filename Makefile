@@ -5,7 +5,7 @@ PIP := $(BIN)/pip --disable-pip-version-check --quiet
 INSTALL := $(PIP) install --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all lint bench results docs clean
+.PHONY: help setup demo test test-all lint bench results architecture docs clean
 
 help:
 	@echo "make demo      generate a noisy graph, train, compare, write brgcl-demo/report.html"
@@ -14,6 +14,7 @@ help:
 	@echo "make setup     environment with all extras that the commands need"
 	@echo "make bench     time an epoch against its bare kernels"
 	@echo "make results   write docs/results.md and its pictures from results/records.jsonl"
+	@echo "make architecture  draw docs/img/architecture.svg from the imports"
 	@echo "make docs      check the documentation"
 	@echo "make clean     remove the environment, caches and builds; no results"
 
@@ -56,6 +57,9 @@ bench: .venv/demo.done
 
 results: .venv/demo.done
 	$(BIN)/python benchmarks/write_pages.py
+
+architecture: .venv/demo.done
+	$(BIN)/python benchmarks/write_architecture.py
 
 docs: .venv/test.done
 	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py

@@ -18,7 +18,7 @@ from statistics import mean
 import torch
 
 from brgcl import BRGCL, NodeClassifier, load_dataset
-from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluation.protocol import draw_noisy_graph
 from brgcl.noise import NoiseSpec
 from brgcl.noise.graph import Noise
 

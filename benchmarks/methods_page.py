@@ -69,28 +69,28 @@ def measured(name: str, tables: Tables) -> str:
 
 def _most_draws(of: Tables, noise: str, level: float) -> list[Cell]:
     """The cells under a noise, from the table that has the most draws of each."""
-    found: dict[str, Cell] = {}
+    best: dict[str, Cell] = {}
     for experiment in ("symmetric", "asymmetric", "classifiers"):
         for cell in of[experiment]:
-            known = found.get(cell.dataset)
+            known = best.get(cell.dataset)
             if (cell.noise, cell.level) == (noise, level) and (not known or cell.n > known.n):
-                found[cell.dataset] = cell
-    return list(found.values())
+                best[cell.dataset] = cell
+    return list(best.values())
 
 
 def _texts(cells: Sequence[Cell]) -> dict[str, str]:
-    found = {}
+    texts = {}
     for cell in cells:
         text = cell_lines(cell)[0].text
         if cell.published_mean is not None and cell.difference is not None:
             text += f"; published {format_value(cell.published_mean, cell.metric)}, "
             text += format_value(cell.difference, cell.metric, sign=True)
-        found[cell.dataset] = text
-    return found
+        texts[cell.dataset] = text
+    return texts
 
 
 def _clusters(cells: Sequence[Cell]) -> dict[str, str]:
-    found = {}
+    texts = {}
     for graph in GRAPHS:
         here = [cell for cell in cells if cell.dataset == graph]
         if not here:
@@ -100,5 +100,5 @@ def _clusters(cells: Sequence[Cell]) -> dict[str, str]:
         if here[0].published_mean is not None:
             told = [format_value(cell.published_mean or 0.0, cell.metric) for cell in here]
             text += f"; published {' / '.join(told)}"
-        found[graph] = text
-    return found
+        texts[graph] = text
+    return texts

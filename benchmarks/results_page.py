@@ -20,7 +20,7 @@ from brgcl.benchmark.show.layout import (
 from brgcl.benchmark.show.statistics import Cell, table_cells
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
-from brgcl.evaluate.paired import paired_difference
+from brgcl.evaluation.paired import paired_difference
 from brgcl.methods import METHODS
 
 ORDER = (

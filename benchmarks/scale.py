@@ -13,7 +13,6 @@ its pseudo labels, takes every prediction for one.
 import argparse
 import dataclasses
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -23,8 +22,9 @@ import torch
 
 from brgcl.data import load_dataset, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import draw_noisy_graph
-from brgcl.evaluate.score import fit_one
+from brgcl.evaluation.protocol import draw_noisy_graph
+from brgcl.evaluation.score import fit_one
+from brgcl.machine import peak_memory
 from brgcl.methods import METHODS
 from brgcl.noise.graph import Noise
 
@@ -63,7 +63,7 @@ def train(method: str, graph: str) -> dict:
     assert torch.isfinite(fitted.representations).all()
     return {
         "seconds": time.process_time() - start,
-        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "peak_mb": peak_memory(),
     }
 
 

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import time
@@ -27,7 +26,8 @@ from torch_geometric.data import Data
 from brgcl.config import BRGCLConfig
 from brgcl.data import available, load_dataset, make_graph
 from brgcl.errors import InputError, unknown_name
-from brgcl.machine import keep_freed_memory
+from brgcl.machine import keep_freed_memory, processor
+from brgcl.machine import peak_memory as own_peak
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import node_loss, unit_rows
@@ -160,7 +160,7 @@ def train_and_tell() -> None:
 
 def tell_peak() -> None:
     """Write the peak memory so far to stdout."""
-    sys.stdout.write(str(_own_peak()))
+    sys.stdout.write(str(own_peak() or ""))
 
 
 def grace_and_tell() -> None:
@@ -196,23 +196,13 @@ def _in_fresh_process(function: str, *arguments: str, usual: bool = False) -> fl
         check=False,
         env={name: value for name, value in os.environ.items() if name not in asked},
     )
-    return float(done.stdout) if done.returncode == 0 else None
-
-
-def _own_peak() -> float:
-    """Peak resident memory of this process, in megabytes."""
-    status = Path("/proc/self/status")
-    if status.exists():  # getrusage would count what the parent held when it started this one
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return float(line.split()[1]) / 1024
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 1024)
+    return float(done.stdout) if done.returncode == 0 and done.stdout else None
 
 
 def machine() -> dict[str, Any]:
     """Describe the machine on which figures were taken."""
     return {
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "torch": str(torch.__version__),
@@ -223,11 +213,11 @@ def machine() -> dict[str, Any]:
 def cases_here() -> list[tuple[str, str]]:
     """List the cases and modes that can be run: public graphs on disk, and generated ones."""
     names = [name for name in PUBLIC if available(name)]
-    found = [(name, mode) for name in names for mode in ("exact", "sampled")]
+    cases = [(name, mode) for name in names for mode in ("exact", "sampled")]
     for name, nodes in GENERATED.items():
-        found += [(name, "exact")] if nodes <= EXACT_UP_TO else []
-        found.append((name, "sampled"))
-    return found
+        cases += [(name, "exact")] if nodes <= EXACT_UP_TO else []
+        cases.append((name, "sampled"))
+    return cases
 
 
 def check_case(name: str) -> None:
@@ -339,24 +329,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
             check_picture(given.plot)
     except InputError as error:
         parser.error(str(error))
-    found = []
+    cases = []
     for number, (name, mode) in enumerate(wanted, start=1):
         print(f"{number} of {len(wanted)}: {name}, {mode}, {given.objective}", file=sys.stderr)
-        found.append(measure(name, mode, given.objective, repeats=max(1, given.repeats)))
+        cases.append(measure(name, mode, given.objective, repeats=max(1, given.repeats)))
     empty_mb = empty_memory()
-    growth = slopes(found, empty_mb)
+    growth = slopes(cases, empty_mb)
     if given.plot is not None:
-        plot(found, empty_mb, given.plot)
+        plot(cases, empty_mb, given.plot)
     if given.json:
-        figures = {"cases": found, "slopes": growth, "empty_mb": empty_mb, "machine": machine()}
+        figures = {"cases": cases, "slopes": growth, "empty_mb": empty_mb, "machine": machine()}
         print(json.dumps(figures, indent=2))
         return
-    print(table(f"Speed, {given.objective}", found))
+    print(table(f"Speed, {given.objective}", cases))
     for part, slope in growth.items():
         if slope is not None:
             print(f"Log-log slope of {part} over nodes, sampled: {slope:.3f}")
-    for line in (line for case in found for line in detail_lines(case)):
-        print(line)
+    for case in cases:
+        print("\n".join(detail_lines(case)))
 
 
 if __name__ == "__main__":

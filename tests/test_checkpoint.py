@@ -9,7 +9,7 @@ import torch
 
 from brgcl import BRGCL, checkpoint, make_graph
 from brgcl.atomic_files import read_tensors
-from brgcl.cli.main import app
+from brgcl.cli.app import app
 from brgcl.errors import InputError
 
 TINY = {"epochs": 8, "warmup_epochs": 3, "hidden": 16, "dim": 8, "seed": 3}
@@ -149,8 +149,8 @@ def test_a_training_that_diverges_does_not_touch_its_checkpoint(data, tmp_path, 
     assert all(bool(t.isfinite().all()) for k, t in tensors.items() if k.startswith("encoder."))
 
 
-def test_methods_that_cannot_go_on_say_so(tmp_path):
-    with pytest.raises(InputError, match="gae cannot go on from a checkpoint; brgcl"):
+def test_methods_that_cannot_resume_say_so(tmp_path):
+    with pytest.raises(InputError, match="gae cannot resume from a checkpoint; brgcl"):
         app(
             ["embed", "demo", "--method", "gae", "--checkpoint", str(tmp_path / "a"),
              "--out", str(tmp_path / "run")],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from brgcl.benchmark.experiment import Selection, experiment_names, load_experiment, runs
 from brgcl.benchmark.records import read_records
-from brgcl.evaluate.names import SCORED_ON
+from brgcl.evaluation.names import SCORED_ON
 from brgcl.tune.figure import read_searches
 from methods_page import put_measured
 from results_page import put_summary, results_page

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from brgcl.data.graphs import from_networkx as from_networkx
     from brgcl.data.graphs import from_scipy as from_scipy
     from brgcl.data.synthetic import make_graph as make_graph
+    from brgcl.evaluation.evaluate import Evaluation as Evaluation
+    from brgcl.evaluation.evaluate import evaluate as evaluate
     from brgcl.model import BRGCL as BRGCL
     from brgcl.tasks.classify import NodeClassifier as NodeClassifier
     from brgcl.tasks.cluster import cluster as cluster
@@ -39,6 +41,7 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "data.files": ["read_graph"],
             "data.graphs": ["check_graph", "from_networkx", "from_scipy"],
             "data.synthetic": ["make_graph"],
+            "evaluation.evaluate": ["Evaluation", "evaluate"],
             "model": ["BRGCL"],
             "tasks.classify": ["NodeClassifier"],
             "tasks.cluster": ["cluster"],

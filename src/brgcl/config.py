@@ -213,7 +213,7 @@ class BRGCLConfig(Settings):
     device: str = setting("cpu", "Torch device on which to train, e.g. cpu or cuda.")
     attributes: Literal["auto"] | Scaling = setting(
         "auto",
-        "Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns.",
+        "Scaling of attributes; auto = rows to sum 1 if none is negative, else standardize.",
     )
 
     hidden: Count = setting(512, "Units of every encoder layer but the last.")

@@ -16,7 +16,7 @@ from brgcl.benchmark.run_spec import RunSpec
 from brgcl.cli import main as cli
 from brgcl.data import load_dataset
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluation.protocol import draw_noisy_graph
 from brgcl.noise import NoiseSpec
 from brgcl.noise.graph import Noise
 

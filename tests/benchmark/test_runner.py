@@ -20,8 +20,8 @@ from brgcl.benchmark.schedule import Job, schedule
 from brgcl.contract import Fitted
 from brgcl.data import make_graph
 from brgcl.errors import DataNotFound, InputError
-from brgcl.evaluate.protocol import draw_noisy_graph
-from brgcl.evaluate.score import classify_one, fit_one
+from brgcl.evaluation.protocol import draw_noisy_graph
+from brgcl.evaluation.score import classify_one, fit_one
 from brgcl.machine import processor, source_commit
 from brgcl.method.dpmeans import Clustering
 from brgcl.methods import METHODS

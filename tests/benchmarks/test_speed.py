@@ -20,7 +20,7 @@ from speed_table import detail_lines, plot, slopes, table, table_rows
 FOLDER = str(Path(speed.__file__).parent)
 CORA = Sizes(N=2708, F=1433, x=49216, a=13264, h=512, D=256, m=2708, objective="exp", exact=True,
              kept=True)  # fmt: skip
-PEAK = f"import sys; sys.path.insert(0, {FOLDER!r}); import speed; print(speed._own_peak())"
+PEAK = f"import sys; sys.path.insert(0, {FOLDER!r}); import speed; print(speed.own_peak())"
 LOSS = ("U V'", "S V", "S' U", "exp")
 
 
@@ -139,7 +139,7 @@ def test_each_operator_is_counted_once(monkeypatch):
 
 def test_peak_memory_is_that_of_the_new_process_alone(monkeypatch):
     ballast = torch.ones(200_000_000)  # 800 MB here, none of it there
-    peak = speed._own_peak()
+    peak = speed.own_peak()
     assert peak > 800
     monkeypatch.setenv("BRGCL_DATA", "")
     child = subprocess.run(

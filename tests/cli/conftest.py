@@ -39,7 +39,7 @@ def small(monkeypatch):
         return data
 
     monkeypatch.setattr("brgcl.data.datasets.load_dataset", load)
-    monkeypatch.setattr("brgcl.evaluate.evaluation.load_dataset", load)
+    monkeypatch.setattr("brgcl.evaluation.evaluate.load_dataset", load)
 
 
 @pytest.fixture(scope="session")

@@ -346,7 +346,7 @@ def test_an_error_of_our_own_is_told_from_wrong_input(folder, monkeypatch, capsy
     def broken(*arguments, **options):
         raise RuntimeError("out of\nluck")
 
-    monkeypatch.setattr("brgcl.evaluate.evaluation.draw_noisy_graph", broken)
+    monkeypatch.setattr("brgcl.evaluation.evaluate.draw_noisy_graph", broken)
     monkeypatch.setattr(sys, "argv", ["brgcl", "classify", *OWN, *QUICK])
     with pytest.raises(SystemExit) as exit:
         cli.main()

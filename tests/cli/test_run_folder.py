@@ -223,6 +223,18 @@ def test_a_demo_into_a_file_is_found_before_training(run, no_training, tmp_path)
     assert "is a file, not a folder" in err
 
 
+def test_a_demo_replaces_a_demo_but_no_other_run(run, own, small, tmp_path):
+    assert run("demo", "--seeds", 1, *QUICK, "--out", tmp_path / "shown")[0] == 0
+    (tmp_path / "shown" / "notes.txt").write_text("mine")
+    assert run("demo", "--seeds", 1, *QUICK, "--out", tmp_path / "shown")[0] == 0
+    assert (tmp_path / "shown" / "notes.txt").read_text() == "mine"
+    assert run("embed", *own(), *QUICK, "--out", tmp_path / "run")[0] == 0
+    code, _, err = run("demo", "--seeds", 1, *QUICK, "--out", tmp_path / "run")
+    assert code == 2
+    assert "is not empty" in err
+    assert (tmp_path / "run" / "embeddings.parquet").exists()
+
+
 def test_a_file_is_checked_before_it_is_written(tmp_path):
     claim_file(tmp_path / "new" / "file.toml", overwrite=False)
     assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ import pytest
 from brgcl import BRGCLConfig, NodeClassifier
 from brgcl.cli import main as cli
 from brgcl.data import make_graph
-from brgcl.evaluate.score import classify_one
+from brgcl.evaluation.score import classify_one
 from brgcl.tune import compare as benchmark
 
 pytest.importorskip("optuna")

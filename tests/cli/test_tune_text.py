@@ -8,7 +8,7 @@ import torch
 
 from brgcl import BRGCLConfig, make_graph
 from brgcl.cli import tune_text
-from brgcl.cli.options import resolve_config
+from brgcl.cli.settings import resolve_config
 from brgcl.tune import tune
 
 pytest.importorskip("optuna")

@@ -6,8 +6,8 @@ from torch_geometric.data import Data
 
 import brgcl
 from brgcl.baselines.gcn import GCNConfig
-from brgcl.evaluate.protocol import draw_noisy_graph
-from brgcl.evaluate.score import classify_one, fit_one
+from brgcl.evaluation.protocol import draw_noisy_graph
+from brgcl.evaluation.score import classify_one, fit_one
 from brgcl.noise import NoiseSpec
 from brgcl.noise.graph import Noise
 from brgcl.tasks.metrics import nmi

@@ -3,7 +3,7 @@
 import pytest
 
 from brgcl import BRGCLConfig, make_graph
-from brgcl.evaluate.protocol import draw_noisy_graph
+from brgcl.evaluation.protocol import draw_noisy_graph
 from brgcl.noise import NoiseSpec
 from brgcl.noise.graph import Noise
 from brgcl.tune import tune

@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from brgcl import NodeClassifier, make_graph
-from brgcl.evaluate.protocol import draw_noisy_graph
-from brgcl.evaluate.score import classify_one
+from brgcl.evaluation.protocol import draw_noisy_graph
+from brgcl.evaluation.score import classify_one
 from brgcl.noise import NoiseSpec
 from brgcl.noise.graph import Noise
 from brgcl.tune import compare

@@ -22,7 +22,7 @@ class KMeansConfig(Settings):
 
     attributes: Literal["auto"] | Scaling = setting(
         "auto",
-        "Scaling of attributes: auto = rows to sum 1 if none is negative, else standardize columns.",
+        "Scaling of attributes; auto = rows to sum 1 if none is negative, else standardize.",
     )
 
 

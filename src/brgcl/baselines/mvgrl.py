@@ -39,7 +39,7 @@ class MVGRLConfig(InfomaxConfig):
     steps: Count = setting(20, "Rounds of the diffusion.")
     cutoff: Share = setting(
         0.0,
-        "Entries of the diffusion below it become 0 and columns are rescaled; 0 leaves it as it is.",
+        "Entries of the diffusion below it become 0 and columns are rescaled; 0 changes nothing.",
     )
     epochs: Count = setting(3000, "Most training epochs.")
 

@@ -35,7 +35,7 @@ class S2GCFeaturesConfig(Settings):
 
     num_clusters: Count = setting(
         7,
-        "Clusters K in the distance that chooses the power; the authors give the number of classes.",
+        "Clusters K in the distance that chooses the power; the authors use the number of classes.",
     )
     dim: Count = setting(16, "Dimension of the representations.")
     max_power: Count = setting(60, "Largest power that is tried.")

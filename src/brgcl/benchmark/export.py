@@ -21,7 +21,7 @@ from brgcl.benchmark.experiment import WHOLE, Experiment, Selection, runs
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS, load_dataset
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
+from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.method.sparse import csr_to_scipy, is_sparse
 
 INDEX = (

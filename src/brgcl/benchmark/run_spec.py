@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.names import PROTOCOLS, SCORED_ON
+from brgcl.evaluation.names import PROTOCOLS, SCORED_ON
 from brgcl.methods import find_method
 from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise

@@ -25,8 +25,8 @@ from brgcl.benchmark.workers import check_backend, spread
 from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
-from brgcl.evaluate.score import classify_one, cluster_one, fit_one
+from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
+from brgcl.evaluation.score import classify_one, cluster_one, fit_one
 from brgcl.machine import (
     forget_peak_memory,
     library_versions,

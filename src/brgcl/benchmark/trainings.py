@@ -27,7 +27,7 @@ def read_or_train(
         say: Called with what takes long.
     """
     costs = Costs(records.values())
-    found = []
+    trained = []
     with one_thread():
         for number, spec in enumerate(specs, start=1):
             say(f"{number} of {len(specs)}: {spec}")
@@ -35,5 +35,5 @@ def read_or_train(
                 seconds = costs.of([spec])
                 about = "minutes" if seconds is None else f"about {ceil(seconds / 60)} min"
                 say(f"  not trained yet: training now ({about}); kept in '{folder.cache}'")
-            found.append(train(spec, folder)[0])
-    return found
+            trained.append(train(spec, folder)[0])
+    return trained

@@ -8,8 +8,8 @@ import typer
 from brgcl import __version__
 from brgcl.cli.console import print_json, print_line, say, show_table
 from brgcl.cli.grouped import grouped
-from brgcl.cli.options import Json, Seed, SettingOptions, check_seeds
-from brgcl.cli.run_folder import claim_folder
+from brgcl.cli.options import Json, Overwrite, Seed, SettingOptions, check_seeds
+from brgcl.cli.run_folder import claim_folder, last_command
 from brgcl.progress import progress_bar
 
 
@@ -19,6 +19,7 @@ def demo(
     seed: Seed = 0,
     seeds: Annotated[int, typer.Option(min=1, help="How many graphs to generate.")] = 5,
     out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("brgcl-demo"),
+    overwrite: Overwrite = False,
     json_: Json = False,
 ) -> None:
     """Generate noisy graphs, train, and compare with a GCN on the same noisy labels."""
@@ -26,7 +27,7 @@ def demo(
 
     draws = check_seeds(seed, seeds)
     check_report_extra()
-    with claim_folder(out, overwrite=True) as folder:
+    with claim_folder(out, overwrite=overwrite or last_command(out) == "demo") as folder:
         from brgcl.report.demo import DEMO_NOISE, run_demo
 
         config = method.config("demo")

@@ -1,7 +1,7 @@
 """The commands on one graph: embed, classify, cluster."""
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,8 +28,6 @@ from brgcl.progress import progress_bar
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-    from brgcl.evaluate.evaluation import Evaluation
-
 
 @grouped
 def embed(
@@ -45,7 +43,7 @@ def embed(
     """Learn representations of the nodes and write them with the nodes' own ids."""
     import pandas as pd
 
-    from brgcl.evaluate.protocol import draw_noisy_graph
+    from brgcl.evaluation.protocol import draw_noisy_graph
     from brgcl.methods import find_method
     from brgcl.noise.graph import generator_for
     from brgcl.tasks.checks import check_labels, class_name
@@ -102,22 +100,11 @@ def classify(
     seeds: Seeds = 1,
 ) -> None:
     """Classify the nodes in spite of wrong labels."""
-    from brgcl.evaluate import evaluate
-
-    draws = check_seeds(seed, seeds)
-    with output.claim() as folder:
-        config = method.config(graph.graph)
-        found = evaluate(
-            opener(
-                graph, folder, method, noise, config, seeds=list(draws), protocol=noise.protocol,
-                classifier=dataclasses.asdict(classifier),
-            ),
-            method.method, config=config, noise=noise.noise(), protocol=noise.protocol,
-            classifier=classifier.make(method.method), seeds=draws, progress=progress_bar,
-        )  # fmt: skip
-        if folder is not None:
-            write_evaluation(folder, found)
-    print_results(found.summary(), output, folder, "nodes.parquet has the predictions")
+    how = {"protocol": noise.protocol, "classifier": dataclasses.asdict(classifier)}
+    run_evaluation(
+        graph, method, noise, output, check_seeds(seed, seeds), how,
+        protocol=noise.protocol, classifier=classifier.make(method.method),
+    )  # fmt: skip
 
 
 @grouped
@@ -134,19 +121,41 @@ def cluster(
     seeds: Seeds = 1,
 ) -> None:
     """Cluster the nodes by their representations."""
-    from brgcl.evaluate import evaluate
+    draws, how = check_seeds(seed, seeds), {"num_clusters": k}
+    run_evaluation(graph, method, noise, output, draws, how, task="cluster", num_clusters=k)
 
-    draws = check_seeds(seed, seeds)
+
+def run_evaluation(
+    graph: GraphOptions,
+    method: MethodOptions,
+    noise: GraphNoiseOptions,
+    output: OutputOptions,
+    seeds: Sequence[int],
+    how: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """Evaluate a method, write the first draw, print the means over all of them."""
+    from brgcl.evaluation.evaluate import evaluate
+    from brgcl.evaluation.score import Classified
+
     with output.claim() as folder:
         config = method.config(graph.graph)
         found = evaluate(
-            opener(graph, folder, method, noise, config, seeds=list(draws), num_clusters=k),
-            method.method, task="cluster", config=config, noise=noise.noise(), num_clusters=k,
-            seeds=draws, progress=progress_bar,
+            opener(graph, folder, method, noise, config, seeds=list(seeds), **how),
+            method.method, config=config, noise=noise.noise(), seeds=seeds,
+            progress=progress_bar, **options,
         )  # fmt: skip
+        first = found.runs[0]
+        if isinstance(first.outcome, Classified):
+            what, groups = "classes", ("predicted class", first.outcome.probabilities.argmax(1))
+        else:
+            what, groups = "clusters", ("cluster", first.outcome.assignment)
         if folder is not None:
-            write_evaluation(folder, found)
-    print_results(found.summary(), output, folder, "nodes.parquet has the clusters")
+            write_results(
+                folder, first.graph, first.fitted, found.summary(), found.nodes(),
+                title=f"{what.capitalize()} of {found.dataset}", groups=groups,
+            )  # fmt: skip
+    print_results(found.summary(), output, folder, f"nodes.parquet has the {what}")
 
 
 def opener(
@@ -194,33 +203,18 @@ def check_checkpoint(file: Path | None, method: str) -> None:
         claim_file(file, overwrite=False)
 
 
-def write_evaluation(folder: RunFolder, found: "Evaluation") -> None:
-    """Write the first draw, and what was printed for all."""
-    from brgcl.evaluate.score import Classified
-
-    first = found.runs[0]
-    if isinstance(first.outcome, Classified):
-        what, groups = "Classes", ("predicted class", first.outcome.probabilities.argmax(1))
-    else:
-        what, groups = "Clusters", ("cluster", first.outcome.assignment)
-    write_results(
-        folder, first.graph, first.fitted, found.summary(), found.nodes(),
-        title=f"{what} of {found.dataset}", groups=groups,
-    )  # fmt: skip
-
-
 def print_results(
     metrics: dict[str, Any], output: OutputOptions, folder: RunFolder | None, result: str
 ) -> None:
     """Print what was found, where it is, and what to do next."""
+    tell = say if output.json_ else print_line
     if output.json_:
         print_json(metrics)
-        return
-    print_metrics(metrics)
+    else:
+        print_metrics(metrics)
     if folder is None:
-        print_line("Nothing was written; --out FOLDER keeps the result of every node.")
+        tell("Nothing was written; --out FOLDER keeps the result of every node.")
         return
     files = ", ".join([*folder.files, "run.json"])
-    page = folder.path / "report.html"
-    more = f"open {page}" if "report.html" in folder.files else f"read {folder.path / 'run.json'}"
-    print_line(f"Written to {folder.path}: {files}. {result}; for an overview {more}.")
+    page = folder.path / ("report.html" if "report.html" in folder.files else "run.json")
+    tell(f"Written to {folder.path}: {files}. {result}; for an overview open {page}.")

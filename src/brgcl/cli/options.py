@@ -19,7 +19,7 @@ from brgcl.cli.run_folder import RunFolder, claim_folder
 from brgcl.cli.settings import resolve_config
 from brgcl.data.catalogue import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.names import PROTOCOLS
+from brgcl.evaluation.names import PROTOCOLS
 from brgcl.noise.spec import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
 from brgcl.tasks.rules import RULES, SOFT_LABELS
 
@@ -79,7 +79,7 @@ class GraphOptions:
             raise InputError(
                 "no graph given; name a data set (brgcl datasets) or give --edges FILE"
             )
-        if self.graph is not None and any(self._columns.values()):
+        if self.graph is not None and self._columns:
             raise InputError(f"columns are named in files, not in the data set '{self.graph}'")
         if self.root is not None and not self.root.is_dir():
             raise InputError(f"--root '{self.root}' is no folder; give that of the data sets")

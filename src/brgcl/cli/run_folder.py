@@ -190,6 +190,12 @@ def write_results(
         )
 
 
+def last_command(path: Path) -> str | None:
+    """Return the command that wrote the run in a folder; None if there is no run."""
+    about = _read_about(path)
+    return about["command"][1] if about else None
+
+
 def claim_file(path: Path, *, overwrite: bool) -> None:
     """Check that a file can be written; nothing is created yet.
 
@@ -218,7 +224,8 @@ def _check_content(path: Path, *, overwrite: bool) -> dict[str, str | None]:
     names = {entry.name for entry in path.iterdir()} - {LOCK}
     if names and not overwrite:
         raise InputError(f"folder '{path}' is not empty; give another --out or add --overwrite")
-    known = _read_files(path / ABOUT)
+    about = _read_about(path)
+    known = {**about["files"], ABOUT: None} if about else {}
     for name in (*FILES, ABOUT):
         file = path / name
         link = next((p for p in (file, file.parent) if p != path and p.is_symlink()), None)
@@ -231,12 +238,12 @@ def _check_content(path: Path, *, overwrite: bool) -> dict[str, str | None]:
     return {name: checksum for name, checksum in known.items() if name in FILES}
 
 
-def _read_files(about: Path) -> dict[str, str | None]:
-    """Files of the run in a folder with their checksums, `run.json` among them."""
+def _read_about(path: Path) -> dict[str, Any]:
+    """Read how the run in a folder was made; empty if there is none."""
     try:
-        found = json.loads(about.read_text(encoding="utf-8"))
-        return {**found["files"], ABOUT: None} if "brgcl" in found else {}
-    except (OSError, ValueError, TypeError, KeyError):
+        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+        return about if {"brgcl", "command", "files"} <= about.keys() else {}
+    except (OSError, ValueError, AttributeError):
         return {}
 
 

@@ -21,7 +21,7 @@ from brgcl.cli.settings import resolve_config
 from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
-    from brgcl.evaluate.protocol import NoisyGraph
+    from brgcl.evaluation.protocol import NoisyGraph
 
 
 @grouped
@@ -70,7 +70,7 @@ def tune(
 
     from brgcl.atomic_files import write_text
     from brgcl.cli.tune_text import COLUMNS, lines, preset_text, table_rows
-    from brgcl.evaluate.protocol import draw_noisy_graph
+    from brgcl.evaluation.protocol import draw_noisy_graph
     from brgcl.pictures import check_picture, save_picture
     from brgcl.tune.compare import NOT_COMPARED, tune_and_compare
     from brgcl.tune.figure import plot_searches

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from brgcl.config import BRGCLConfig
-from brgcl.evaluate.evaluation import Evaluation, Progress, Run, evaluate
-from brgcl.evaluate.score import Classified
+from brgcl.evaluation.evaluate import Evaluation, Progress, Run, evaluate
+from brgcl.evaluation.score import Classified
 from brgcl.noise.graph import Noise
 from brgcl.noise.spec import NoiseSpec
 from brgcl.report.figures import draw_history, draw_map

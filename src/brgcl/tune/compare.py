@@ -11,9 +11,9 @@ from typing import Any
 
 from brgcl.config import BRGCLConfig
 from brgcl.contract import Reporter
-from brgcl.evaluate.paired import Paired, paired_difference
-from brgcl.evaluate.protocol import NoisyGraph
-from brgcl.evaluate.score import classify_one, fit_one
+from brgcl.evaluation.paired import Paired, paired_difference
+from brgcl.evaluation.protocol import NoisyGraph
+from brgcl.evaluation.score import classify_one, fit_one
 from brgcl.method.inputs import prepare
 from brgcl.tasks.label_errors import cross_validated_agreement
 from brgcl.tasks.rules import FIXED_RULE
@@ -61,9 +61,9 @@ class Comparison:
         other, default = (
             dict(zip(self.seeds, values, strict=True)) for values in (self.other, self.default)
         )
-        found = paired_difference(other, default)
-        assert found is not None  # there is at least one draw
-        return found
+        paired = paired_difference(other, default)
+        assert paired is not None  # there is at least one draw
+        return paired
 
     @property
     def verdict(self) -> str:
@@ -193,14 +193,14 @@ class _FreshDraws:
         self, default: BRGCLConfig, other: BRGCLConfig, seeds: Sequence[int]
     ) -> list[tuple[int, float, float]]:
         """Seed, score of the default and score of the other setting, of draws that have both."""
-        found = []
+        pairs = []
         for seed in seeds:
             first = self.measure(default, seed)
             second = None if first is None else self.measure(other, seed)
             if first is None or second is None:
                 break
-            found.append((seed, first, second))
-        return found
+            pairs.append((seed, first, second))
+        return pairs
 
     def measure(self, config: BRGCLConfig, seed: int) -> float | None:
         """How good a setting is on one draw; None where the budget ended before."""

@@ -27,16 +27,16 @@ def read_searches(folder: Path, datasets: Iterable[str] | None = None) -> dict[s
     Raises:
         InputError: A file is not a saved search, or a graph that is asked for has none.
     """
-    found = {file.stem: _read(file) for file in sorted(folder.glob("*.json"))}
+    searches = {file.stem: _read(file) for file in sorted(folder.glob("*.json"))}
     if datasets is None:
-        return found
+        return searches
     for name in datasets:
-        if name not in found:
+        if name not in searches:
             file = folder / f"{name}.json"
             raise InputError(
                 f"there is no search in '{file}' yet; brgcl tune {name} makes one (docs/tuning.md)"
             )
-    return {name: found[name] for name in datasets}
+    return {name: searches[name] for name in datasets}
 
 
 def _read(file: Path) -> Search:

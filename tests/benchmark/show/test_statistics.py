@@ -9,7 +9,7 @@ from brgcl.benchmark.experiment import Selection
 from brgcl.benchmark.show.layout import layouts
 from brgcl.benchmark.show.statistics import table_cells
 from brgcl.errors import InputError
-from brgcl.evaluate.paired import paired_difference
+from brgcl.evaluation.paired import paired_difference
 
 
 def one_cell(small, records, row, level):

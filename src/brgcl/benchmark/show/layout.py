@@ -14,7 +14,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.statistics import SHARES, Cell, footnotes, table_cells
 from brgcl.config import BRGCLConfig
 from brgcl.data import DATASETS
-from brgcl.evaluate.paired import Paired
+from brgcl.evaluation.paired import Paired
 
 Search = Mapping[str, Any]  # what `Tuning.to_dict` gives, read back from a file
 
@@ -68,13 +68,13 @@ def layouts(
     """Make one table for each graph; arguments as those of `table_cells`."""
     cells = table_cells(experiment, records, selection)
     used = {record.spec.dataset for record in records.values()}
-    found = []
+    tables = []
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         here = [cell for cell in cells if cell.dataset == dataset]
-        found.append(
+        tables.append(
             _layout(experiment, dataset, here, selection.scored_on, has_files=dataset in used)
         )
-    return found
+    return tables
 
 
 def _layout(
@@ -228,8 +228,8 @@ def settings_layout(experiment: Experiment, searches: Mapping[str, Search]) -> L
             [Line(f"{getattr(ours, metric):g}"), Line(f"paper {told[metric]:g}")]
             for metric in experiment.metrics
         ]
-        found = searches.get(dataset)
-        searched = [[Line("not run")], []] if found is None else [_how(found), _worth(found)]
+        search = searches.get(dataset)
+        searched = [[Line("not run")], []] if search is None else [_how(search), _worth(search)]
         rows.append((dataset, [*cells, *searched]))
     columns = ["graph", *experiment.metrics, "search", "against the default on fresh draws"]
     return Layout(experiment.title, columns, rows, experiment.notes)

@@ -4,17 +4,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor
 
 from brgcl.benchmark.experiment import WHOLE, Experiment, PlannedRun, Selection, runs
 from brgcl.benchmark.show.layout import noise_name
+from brgcl.contract import Fitted
 from brgcl.errors import InputError
 from brgcl.pictures import PAGE, look, new_figure
-
-if TYPE_CHECKING:
-    from brgcl.contract import Fitted
 
 Placer = Callable[..., tuple[Any, Any]]
 SEED = 0  # of the t-SNE; the draw that is shown is the first one, whose seed is 0 too
@@ -39,7 +37,7 @@ def mapped_runs(experiment: Experiment, selection: Selection = WHOLE) -> list[Pl
 def plot_maps(
     experiment: Experiment,
     runs: Sequence[PlannedRun],
-    trained: Sequence["Fitted"],
+    trained: Sequence[Fitted],
     place_nodes: Placer,
 ) -> Any:
     """Plot the nodes of each graph at each level of noise, coloured by their confidence.
@@ -61,9 +59,12 @@ def plot_maps(
     height = lines * min(side + 0.1, 8.4 / lines) + 0.8
     with look():
         figure, panels = new_figure(experiment.title, side * width, height, places)
-        for run, learned, axes in zip(runs, trained, panels, strict=True):
-            confidence, confident = _confidence(run, learned)
-            shown, points = place_nodes(learned.representations, seed=SEED)
+        for run, fitted, axes in zip(runs, trained, panels, strict=True):
+            confidence, confident = fitted.confidence, fitted.confident
+            if confidence is None or confident is None:
+                method = run.spec.method
+                raise InputError(f"{method} has no confidence of nodes that a map could show")
+            shown, points = place_nodes(fitted.representations, seed=SEED)
             dots = _plot_map(axes, points, confidence[shown])
             graph = run.spec.dataset
             name = f"{graph}, {run.row}" if several else graph
@@ -84,13 +85,6 @@ def _places(runs: Sequence[PlannedRun]) -> tuple[list[tuple[int, int]], int]:
         first = places[-1][0] + 1 if places else 0
         places += [(first + i // width, i % width) for i in range(number)]
     return places, width
-
-
-def _confidence(run: PlannedRun, learned: "Fitted") -> tuple[Tensor, Tensor]:
-    if learned.confidence is None or learned.confident is None:
-        method = run.spec.method
-        raise InputError(f"{method} has no confidence of nodes that a map could show")
-    return learned.confidence, learned.confident
 
 
 def _plot_map(axes: Any, points: Any, confidence: Tensor) -> Any:

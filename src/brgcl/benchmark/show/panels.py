@@ -50,13 +50,13 @@ class Panel:
 
     def published(self, experiment: Experiment) -> dict[str, list[Cell]]:
         """Cells with a published value, by row; values that two rows share are there once."""
-        found: dict[str, list[Cell]] = {}
+        published: dict[str, list[Cell]] = {}
         for name in self.rows:
             mine = [c for c in self.cells if c.row == name and c.published_mean is not None]
             source = experiment.rows[name].published
-            if mine and source not in {experiment.rows[other].published for other in found}:
-                found[name] = mine
-        return found
+            if mine and source not in {experiment.rows[other].published for other in published}:
+                published[name] = mine
+        return published
 
 
 def curve_panels(experiment: Experiment, cells: Sequence[Cell]) -> list[Panel]:

@@ -14,7 +14,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
-from brgcl.evaluate.paired import Paired, paired_difference
+from brgcl.evaluation.paired import Paired, paired_difference
 
 SHARES = ("accuracy", "macro_f1", "acc", "nmi", "ari", "confident_share")  # shown in per cent
 SCORES = ("accuracy", "macro_f1", "acc", "nmi", "ari")  # of which more is better
@@ -115,7 +115,7 @@ def table_cells(
         where = (each.spec.dataset, each.row, each.noise, each.level)
         specs.setdefault(where, []).append(each.spec)
     costs = Costs(records.values())
-    found = []
+    table = []
     for (dataset, row, noise, level), here in specs.items():
         seconds = _seconds([spec for spec in here if spec.key not in records], costs)
         for metric in experiment.metrics:
@@ -125,9 +125,9 @@ def table_cells(
                 dataset, row, noise, level, metric, tuple(draws), *published,
                 realised=_realised(draws), at_least=_is_capped(draws, metric), seconds=seconds,
             )  # fmt: skip
-            found.append(cell)
+            table.append(cell)
     shown = experiment.rows if selection.rows is None else selection.rows
-    return [cell for cell in _compare(found, experiment) if cell.row in shown]
+    return [cell for cell in _compare(table, experiment) if cell.row in shown]
 
 
 def _draw(spec: RunSpec, record: Record | None, metric: str) -> Draw:
@@ -161,7 +161,7 @@ def _compare(table: Sequence[Cell], experiment: Experiment) -> list[Cell]:
     for place, cell in enumerate(table):
         where = (cell.dataset, cell.noise, cell.level, cell.metric)
         columns.setdefault(where, []).append(place)
-    found = list(table)
+    compared = list(table)
     for places in columns.values():
         column = [table[place] for place in places]
         reference = next((cell for cell in column if cell.row == experiment.reference), None)
@@ -174,8 +174,8 @@ def _compare(table: Sequence[Cell], experiment: Experiment) -> list[Cell]:
         best = _best(column, gaps, reference)
         for place, gap in zip(places, gaps, strict=True):
             cell = table[place]
-            found[place] = replace(cell, paired=gap, is_best=_is_best(cell, best))
-    return found
+            compared[place] = replace(cell, paired=gap, is_best=_is_best(cell, best))
+    return compared
 
 
 def _best(

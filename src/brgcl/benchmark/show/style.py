@@ -60,17 +60,17 @@ def row_styles(experiment: Experiment) -> dict[str, Style]:
     order = [*FIRST, *(name for name in METHODS if name not in (*FIRST, "brgcl"))]
     renamed = [row.method for row in experiment.rows.values() if row.name != row.method]
     ours = "brgcl" if "brgcl" in experiment.rows else experiment.reference
-    found = {}
+    styles = {}
     for place, (name, row) in enumerate(experiment.rows.items()):
         if name == ours:
-            found[name] = Style(OURS, "o", stands_out=True)
+            styles[name] = Style(OURS, "o", stands_out=True)
         elif name == row.method:
-            found[name] = _style(order.index(name))
+            styles[name] = _style(order.index(name))
         elif row.method != "brgcl" and renamed.count(row.method) == 1:
-            found[name] = Style(COLORS[order.index(row.method) % len(COLORS)], "*")
+            styles[name] = Style(COLORS[order.index(row.method) % len(COLORS)], "*")
         else:
-            found[name] = _style(place)
-    return found
+            styles[name] = _style(place)
+    return styles
 
 
 def _style(slot: int) -> Style:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from brgcl.contract import Fitted, Reporter
-from brgcl.evaluate.protocol import NoisyGraph
+from brgcl.evaluation.protocol import NoisyGraph
 from brgcl.methods import find_method
 from brgcl.noise.graph import generator_for
 from brgcl.tasks.classify import NodeClassifier

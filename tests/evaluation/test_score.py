@@ -8,8 +8,8 @@ from brgcl.baselines.gcn import GCNConfig
 from brgcl.config import BRGCLConfig
 from brgcl.data import check_graph, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import draw_noisy_graph
-from brgcl.evaluate.score import classify_one, cluster_one, fit_one
+from brgcl.evaluation.protocol import draw_noisy_graph
+from brgcl.evaluation.score import classify_one, cluster_one, fit_one
 from brgcl.methods import METHODS
 from brgcl.noise import NoiseSpec
 from brgcl.noise.graph import Noise

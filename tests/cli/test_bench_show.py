@@ -1,5 +1,6 @@
-"""`brgcl bench plot`, called as a shell would call it."""
+"""`brgcl bench table` and `brgcl bench plot`, called as a shell would call them."""
 
+import io
 import json
 import random
 import sys
@@ -10,7 +11,7 @@ pytest.importorskip("matplotlib")
 
 from brgcl.benchmark.experiment import load_experiment, runs
 from brgcl.benchmark.records import Record, append_record
-from brgcl.cli import main as cli
+from brgcl.cli.main import main
 
 OWN = """
 title = "A table"
@@ -30,18 +31,10 @@ def experiment(tmp_path):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder; returns its exit code, stdout and stderr."""
+def plot(run, tmp_path, monkeypatch):
+    """Run `brgcl bench plot` in an empty folder; returns its exit code, stdout and stderr."""
     monkeypatch.chdir(tmp_path)
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["brgcl", "bench", "plot", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit:
-            cli.main()
-        streams = capsys.readouterr()
-        return exit.value.code or 0, streams.out, streams.err
-
-    return call
+    return lambda *arguments: run("bench", "plot", *arguments)
 
 
 def measure(experiment, file):
@@ -52,9 +45,9 @@ def measure(experiment, file):
         append_record(file, record)
 
 
-def test_the_command_plots_records_from_a_file(experiment, tmp_path, run):
+def test_the_command_plots_records_from_a_file(experiment, tmp_path, plot):
     measure(experiment, tmp_path / "some.jsonl")
-    code, out, _ = run("own.toml", "--records", "some.jsonl", "--json")
+    code, out, _ = plot("own.toml", "--records", "some.jsonl", "--json")
     assert code == 0
     panels = ["demo, symmetric (n = 2)", "demo, pair (n = 2)"]
     assert json.loads(out) == {"experiment": "own", "file": "own.svg", "panels": panels}
@@ -63,10 +56,10 @@ def test_the_command_plots_records_from_a_file(experiment, tmp_path, run):
 
 @pytest.mark.parametrize("arguments", [[], ["--records", "nope.jsonl"]])
 def test_the_command_says_what_to_run_where_nothing_is_measured(
-    experiment, tmp_path, run, arguments
+    experiment, tmp_path, plot, arguments
 ):
     """Defect 48: a file of records that is not there is an error, for pictures too."""
-    code, _, error = run("own.toml", *arguments)
+    code, _, error = plot("own.toml", *arguments)
     assert code == 2
     assert "brgcl bench run own.toml makes them" in " ".join(error.split())
     assert not (tmp_path / "own.svg").exists()
@@ -83,9 +76,41 @@ def test_the_command_says_what_to_run_where_nothing_is_measured(
         (["hyperparameters", "--datasets", "cora"], "brgcl tune cora makes one"),
     ],
 )
-def test_wrong_input_is_one_line(experiment, tmp_path, run, arguments, message):
+def test_wrong_input_is_one_line(experiment, tmp_path, plot, arguments, message):
     for name in ("own.jsonl", "results/records.jsonl"):
         measure(experiment, tmp_path / name)
-    code, out, error = run(*arguments)
+    code, out, error = plot(*arguments)
     assert (code, out) == (2, "")
     assert message in " ".join(error.split())
+
+
+@pytest.mark.parametrize("form", ["text", "md", "latex", "html", "csv", "draws"])
+def test_a_table_is_printed_where_stdout_is_ascii(experiment, tmp_path, monkeypatch, form):
+    """Defect 25: with an ASCII stdout `bench table` died of a UnicodeEncodeError."""
+    measure(experiment, tmp_path / "some.jsonl")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["bench", "table", "own.toml", "--records", "some.jsonl", "--format", form]
+    monkeypatch.setattr(sys, "argv", ["brgcl", *arguments])
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    sys.stdout.flush()
+    text = written.getvalue().decode("ascii")
+    assert "gcn" in text
+    if form == "text":
+        assert "80.0 +- 0.0 (2)" in text
+
+
+@pytest.mark.parametrize("form", ["text", "csv", "draws"])
+def test_a_table_without_its_file_of_records_is_an_error(
+    experiment, tmp_path, monkeypatch, run, form
+):
+    """Defect 48: a file of records that is not there is an error that names it."""
+    monkeypatch.chdir(tmp_path)
+    code, out, error = run(
+        "bench", "table", "own.toml", "--records", "nope.jsonl", "--format", form
+    )
+    assert (code, out) == (2, "")
+    assert "no records in 'nope.jsonl' yet; brgcl bench run own.toml makes them" in error

@@ -18,9 +18,9 @@ from torch_geometric.data import Data
 from brgcl.contract import Fitted, Method, Reporter
 from brgcl.data import check_graph, load_dataset
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluate.names import TASKS
-from brgcl.evaluate.protocol import NoisyGraph, draw_noisy_graph
-from brgcl.evaluate.score import (
+from brgcl.evaluation.names import TASKS
+from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
+from brgcl.evaluation.score import (
     Classified,
     Clustered,
     classify_one,

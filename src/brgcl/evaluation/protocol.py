@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from brgcl.contract import ObservedLabels
 from brgcl.errors import unknown_name
-from brgcl.evaluate.names import PROTOCOLS, SCORED_ON
+from brgcl.evaluation.names import PROTOCOLS, SCORED_ON
 from brgcl.noise.graph import Noise, corrupt_graph, generator_for
 from brgcl.noise.labels import flip_labels
 from brgcl.noise.spec import NoiseSpec

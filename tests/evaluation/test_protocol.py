@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 from brgcl.contract import ObservedLabels
 from brgcl.data import check_graph, make_graph
 from brgcl.errors import InputError
-from brgcl.evaluate.protocol import PROTOCOLS, GroundTruth, draw_noisy_graph
+from brgcl.evaluation.protocol import PROTOCOLS, GroundTruth, draw_noisy_graph
 from brgcl.methods import METHODS
 from brgcl.noise import NoiseSpec
 from brgcl.noise.graph import Noise, generator_for

@@ -1,0 +1,1 @@
+"""How good a method is: which labels it may see, its scores, and their means over draws."""
