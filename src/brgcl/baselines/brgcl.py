@@ -36,6 +36,7 @@ def fit(
         clustering=model.clustering_,
         confidence=model.confidence_,
         confident=model.confident_,
+        smooth=config.reported == "clusters",
         model=model,
     )
 

@@ -37,7 +37,11 @@ def save_fitted(path: Path, fitted: Fitted) -> None:
         "centers": None if found is None else found.centers,
     }
     tensors = {name: tensor for name, tensor in parts.items() if tensor is not None}
-    about = {"measurements": fitted.measurements, "capped": found is not None and found.capped}
+    about = {
+        "measurements": fitted.measurements,
+        "capped": found is not None and found.capped,
+        "smooth": fitted.smooth,
+    }
     write_tensors(path, tensors, about)
 
 
@@ -58,5 +62,6 @@ def load_fitted(path: Path) -> Fitted | None:
         clustering=clustering,
         confidence=tensors.get("confidence"),
         confident=tensors.get("confident"),
+        smooth=about.get("smooth", False),
         measurements=measurements,
     )

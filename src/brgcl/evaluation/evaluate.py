@@ -163,6 +163,7 @@ class Evaluation:
 
     def _clustering(self) -> dict[str, Any]:
         outcomes = [run.outcome for run in self.runs if isinstance(run.outcome, Clustered)]
+        nulls = _known(outcomes, "num_clusters_null")
         found: dict[str, Any] = {}
         for name in ("acc", "nmi", "ari"):
             scores = _known(outcomes, name)
@@ -170,6 +171,7 @@ class Evaluation:
             found[f"{name}_std"] = _deviation(scores)
         return found | {
             "num_clusters": median_low(outcome.num_clusters for outcome in outcomes),
+            "num_clusters_null": median_low(nulls) if nulls else None,
             "capped": any(outcome.capped for outcome in outcomes),
         }
 

@@ -13,7 +13,7 @@ from brgcl.evaluation.protocol import NoisyGraph
 from brgcl.methods import find_method
 from brgcl.noise.graph import generator_for
 from brgcl.tasks.classify import NodeClassifier
-from brgcl.tasks.cluster import cluster, kmeans
+from brgcl.tasks.cluster import cluster
 from brgcl.tasks.labels import by_class_number
 from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
 
@@ -44,6 +44,7 @@ class Clustered:
     Attributes:
         assignment: Cluster of each node, `(N,)`.
         num_clusters: K.
+        num_clusters_null: K on column-permuted representations; None where K was given.
         capped: Whether K was inferred and stopped at its limit, so that it is a lower bound.
         acc: Accuracy under the best matching of clusters and classes; like the next two None
             where there is no truth.
@@ -54,6 +55,7 @@ class Clustered:
 
     assignment: Tensor
     num_clusters: int
+    num_clusters_null: int | None
     capped: bool
     acc: float | None
     nmi: float | None
@@ -128,7 +130,7 @@ def cluster_one(
         noisy: The noisy graph.
         fitted: What a method has learned on it.
         num_clusters: K of K-means; None takes the number of classes (as the paper does), and on a
-            graph without labels the clusters that the method found, or those of DP-means.
+            graph without labels the clusters that the method found, or those of `cluster`.
         seed: Seed of K-means.
     """
     start = time.perf_counter()
@@ -136,13 +138,15 @@ def cluster_one(
     known = bool((y >= 0).any())
     num_clusters = num_clusters or count_classes(y if known else noisy.labels.train)
     if num_clusters:
-        found = kmeans(fitted.representations, num_clusters, seed=seed)
+        graph = noisy.graph if fitted.smooth else None
+        found = cluster(fitted.representations, num_clusters, graph=graph, seed=seed)
     else:
-        found = fitted.clustering or cluster(fitted.representations)
+        found = fitted.clustering or cluster(fitted.representations, seed=seed)
     assignment = found.assignment
     return Clustered(
         assignment,
         num_clusters=int(assignment.max()) + 1,
+        num_clusters_null=getattr(found, "num_clusters_null", None),
         capped=found.capped,
         acc=clustering_accuracy(assignment, y) if known else None,
         nmi=nmi(assignment, y) if known else None,

@@ -1,7 +1,7 @@
 """How many clusters are there? A number, and what it rests on.
 
-Representations are clustered at a decade and a half of prices (`method/coarsened.py`): at each price
-a cluster has to explain that share of the scatter. Three rules turn the path into an answer:
+Representations are clustered at a decade and a half of prices (`method/coarsened.py`): at each
+price a cluster has to explain that share of the scatter. Three rules turn the path into an answer:
 
     plateau     A number that stays the same while the price falls threefold is the answer: groups
                 that are apart are found at any price in between.
@@ -71,7 +71,8 @@ class ClusterNumber(Clustering):
             return "no structure found: the nodes form one group"
         if self.rule == "plateau" and self.plateau is not None:
             high, low = self.plateau
-            return f"{self.num_clusters} clusters, the same at every price from {low:.3f} to {high:.3f}"
+            span = f"from {low:.3f} to {high:.3f}"
+            return f"{self.num_clusters} clusters, the same at every price {span}"
         return (
             f"{self.num_clusters} clusters at a price of {self.price:g} of the scatter "
             "(groups are nested: another price gives another number)"
