@@ -20,12 +20,13 @@ from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
 from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
-from brgcl.method.centering import center_rows, smooth_rows
+from brgcl.method.centering import center_rows
 from brgcl.method.confidence import confident_nodes, threshold
 from brgcl.method.dpmeans import Clustering
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import check_device, prepare
+from brgcl.method.sparse import Matrix
 from brgcl.method.train import (
     Epoch,
     TrainingState,
@@ -242,8 +243,8 @@ class BRGCL:
         z = (center_rows(h, mean) if config.center else h).cpu()
         clusters, own = found.clusters.cpu(), found.confidence
         if config.reported == "clusters":
-            rows = smooth_rows(z.to(h.device), graph.adjacency.transition)
-            clusters = number_of_clusters(rows.cpu(), seed=config.seed)
+            transition = Matrix(graph.adjacency.transition.data.cpu())
+            clusters = number_of_clusters(z, transition=transition, seed=config.seed)
             own = neighbourhood_confidence(clusters, graph, config)
         self.config_, self.encoder_, self.history_ = config, encoder, training.history
         self.mean_, self.representations_ = mean.cpu(), z

@@ -78,14 +78,22 @@ def test_a_higher_price_gives_fewer_clusters():
     assert cluster(z, price=0.05).num_clusters == 3
 
 
-def test_a_graph_moves_nodes_to_the_cluster_of_their_neighbours():
+def test_a_graph_moves_nodes_to_the_cluster_of_their_neighbours(monkeypatch):
     """A node in the middle of two groups joins the one that its edges lead to."""
+    monkeypatch.setattr("brgcl.tasks.cluster.has_plateau", lambda h: False)
     z = torch.tensor([[1.0, 0.1]] * 10 + [[0.1, 1.0]] * 10 + [[1.0, 1.0]])
     for friends in (range(10), range(10, 20)):
         edges = torch.tensor([[20] * 10, list(friends)])
         graph = Data(x=z, edge_index=torch.cat([edges, edges.flip(0)], 1))
         label = cluster(z, 2, graph=graph).assignment
         assert label[20] == label[friends[0]]
+
+
+def test_a_graph_does_not_blur_groups_that_are_apart():
+    z, _ = three_directions()
+    edges = torch.stack([torch.arange(89), torch.arange(1, 90)])  # each joins two groups
+    graph = Data(x=z, edge_index=torch.cat([edges, edges.flip(0)], 1))
+    assert torch.equal(cluster(z, 3, graph=graph).assignment, cluster(z, 3).assignment)
 
 
 def test_arrays_and_zero_rows_are_fine():

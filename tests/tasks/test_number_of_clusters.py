@@ -4,10 +4,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from brgcl.method.centering import smooth_rows
+from brgcl.method.graph import adjacency_from_edges
+from brgcl.tasks.metrics import ari
 from brgcl.tasks.number_of_clusters import (
     explained_by_null,
     explained_share,
     gaussian_rows,
+    has_plateau,
     longest_plateau,
     number_of_clusters,
     permuted_columns,
@@ -111,3 +115,31 @@ def test_the_same_seed_gives_the_same_answer():
     assert (
         number_of_clusters(h, seed=1).explained_null == number_of_clusters(h, seed=1).explained_null
     )
+
+
+def ring(num_nodes):
+    """Row-stochastic adjacency of a ring with self-loops."""
+    nodes = torch.arange(num_nodes)
+    edges = torch.stack([nodes, nodes.roll(1)])
+    return adjacency_from_edges(torch.cat([edges, edges.flip(0)], 1), num_nodes).transition
+
+
+def test_rows_are_averaged_only_where_groups_are_not_apart():
+    h, label = groups(5)  # groups lie side by side on the ring
+    apart = number_of_clusters(h, transition=ring(len(h)))
+    assert torch.equal(apart.assignment, number_of_clusters(h).assignment)
+    blurred, _ = groups(5, spread=0.4)
+    assert not has_plateau(blurred)
+    found = number_of_clusters(blurred, transition=ring(len(h)))
+    smoothed = number_of_clusters(smooth_rows(blurred, ring(len(h))))
+    assert torch.equal(found.assignment, smoothed.assignment)
+    assert ari(found.assignment, label) > ari(number_of_clusters(blurred).assignment, label)
+
+
+def test_the_number_found_on_a_sample_holds_for_all_rows(monkeypatch):
+    h, label = groups(4, size=300)
+    monkeypatch.setattr("brgcl.tasks.number_of_clusters.MAX_ROWS", 200)
+    found = number_of_clusters(h)
+    assert found.num_clusters == 4
+    assert ari(found.assignment, label) == 1
+    assert torch.allclose(found.centers[found.assignment[0]], h[label == label[0]].mean(0))

@@ -12,7 +12,7 @@ from brgcl.errors import InputError
 from brgcl.method.centering import center_rows, smooth_rows
 from brgcl.method.dpmeans import Clustering
 from brgcl.tasks.checks import check_num_clusters, check_representations, transition_of
-from brgcl.tasks.number_of_clusters import number_of_clusters
+from brgcl.tasks.number_of_clusters import has_plateau, number_of_clusters
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -35,7 +35,8 @@ def cluster(
     Args:
         z: Node representations: a tensor, an array or a DataFrame, `(N, D)`.
         num_clusters: `K`, for K-means; `None` finds it (`number_of_clusters`).
-        graph: Average the rows over this graph first, which helps where neighbours are alike.
+        graph: Average the rows over this graph first, unless they form groups that are apart by
+            themselves (`has_plateau`), where neighbours can only blur them.
         price: Where K is not given, the share of the scatter that a cluster must explain; `None`
             looks for a number that does not depend on the price, else takes 0.03.
         stability: Where K is not given, also compare the clusters of random halves.
@@ -58,13 +59,14 @@ def cluster(
     h = check_representations(z, normalize=normalize)
     if num_clusters is None and normalize:
         h = center_rows(h, h.mean(0))
-    if graph is not None:
-        h = smooth_rows(h, transition_of(graph, len(h)))
+    transition = None if graph is None else transition_of(graph, len(h))
     if num_clusters is not None:
+        if transition is not None and not has_plateau(h):
+            h = smooth_rows(h, transition)
         return kmeans(h, num_clusters, seed=seed, normalize=normalize)
     if price is not None and not 0 < price < 1:
         raise InputError(f"price must be in (0, 1), got {price}")
-    return number_of_clusters(h, price=price, stability=stability, seed=seed)
+    return number_of_clusters(h, transition=transition, price=price, stability=stability, seed=seed)
 
 
 def kmeans(

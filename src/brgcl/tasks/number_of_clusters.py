@@ -23,8 +23,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brgcl.method.centering import smooth_rows
 from brgcl.method.coarsened import cluster_path, coarsened_dp_means
 from brgcl.method.dpmeans import Clustering, cluster_sums, k_means
+from brgcl.method.sparse import Matrix
 from brgcl.tasks.metrics import ari
 
 PRICE = 0.03
@@ -82,6 +84,7 @@ class ClusterNumber(Clustering):
 def number_of_clusters(
     h: Tensor,
     *,
+    transition: Matrix | None = None,
     price: float | None = None,
     prices: Sequence[float] = PRICES,
     stability: bool = False,
@@ -92,6 +95,8 @@ def number_of_clusters(
     Args:
         h: Representations, centred and of unit length, `(N, D)`. Of more than `MAX_ROWS` rows a
             random sample is looked at; then all rows join the clusters that were found.
+        transition: Row-stochastic adjacency, `(N, N)`. Where the number depends on the price, rows
+            are averaged over it and looked at again.
         price: Price per cluster, a share of the scatter; None looks for a plateau first.
         prices: Prices of the path.
         stability: Whether to compare the clusters of random halves, which costs five more paths.
@@ -102,6 +107,12 @@ def number_of_clusters(
         >>> number_of_clusters(h).num_clusters
         3
     """
+    options = {"price": price, "prices": prices, "stability": stability, "seed": seed}
+    if transition is not None:
+        found = number_of_clusters(h, **options)  # type: ignore[arg-type]
+        if found.rule != "price":
+            return found
+        return number_of_clusters(smooth_rows(h, transition), **options)  # type: ignore[arg-type]
     generator = torch.Generator().manual_seed(seed)
     ordered = tuple(sorted({*prices, price or PRICE}, reverse=True))
     every = h
@@ -110,12 +121,9 @@ def number_of_clusters(
     path = cluster_path(h, ordered)
     numbers = tuple(found.num_clusters for found in path)
     span = longest_plateau(ordered, numbers)
-    flat = span is not None and ordered[span[0]] / ordered[span[1]] >= PLATEAU
-    rule, at = (
-        ("plateau", span[0])
-        if price is None and flat and span
-        else ("price", ordered.index(price or PRICE))
-    )
+    rule, at = "price", ordered.index(price or PRICE)
+    if price is None and span is not None and _is_long(ordered, span):
+        rule, at = "plateau", span[0]
     chosen = path[at]
     explained = explained_share(h, chosen.assignment)
     null = explained_by_null(h, chosen.num_clusters, generator)
@@ -141,6 +149,23 @@ def number_of_clusters(
         explained=explained,
         explained_null=null,
     )
+
+
+def has_plateau(h: Tensor, prices: Sequence[float] = PRICES) -> bool:
+    """Whether rows form groups that are apart: a number that a threefold price does not change.
+
+    Example:
+        >>> has_plateau(torch.eye(3).repeat_interleave(20, 0))
+        True
+    """
+    rows = h[:: max(1, -(-len(h) // MAX_ROWS))]
+    path = cluster_path(rows, prices)
+    span = longest_plateau(prices, [found.num_clusters for found in path])
+    return span is not None and _is_long(prices, span)
+
+
+def _is_long(prices: Sequence[float], span: tuple[int, int]) -> bool:
+    return prices[span[0]] / prices[span[1]] >= PLATEAU
 
 
 def longest_plateau(prices: Sequence[float], numbers: Sequence[int]) -> tuple[int, int] | None:
