@@ -230,9 +230,7 @@ def _stale(history: Sequence[Epoch], proto_weight: float) -> int:
     return len(losses) - 1 - losses.index(min(losses)) if losses else 0
 
 
-def make_encoder(
-    shape: tuple[int, int], config: BRGCLConfig, generator: torch.Generator
-) -> Encoder:
+def make_encoder(shape: Sequence[int], config: BRGCLConfig, generator: torch.Generator) -> Encoder:
     """Make an encoder with random weights for attributes of a shape, (N, F)."""
     return Encoder(
         shape[1],
