@@ -35,8 +35,8 @@ from brgcl.method.train import (
     resolve_proto_weight,
 )
 from brgcl.method.views import two_views
+from brgcl.tasks.classifiers import soft_targets
 from brgcl.tasks.rules import SoftLabels
-from brgcl.tasks.soft_labels import soft_targets
 
 
 @dataclass(frozen=True, kw_only=True)

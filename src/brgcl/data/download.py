@@ -63,12 +63,11 @@ def _fetch(url: str, part: Path) -> None:
         error.close()
         return
     with response:
-        resumed = response.status == 206
+        received = have if response.status == 206 else 0
         length = response.headers.get("Content-Length")
-        total = int(length) + (have if resumed else 0) if length else None
-        received = have if resumed else 0
+        total = received + int(length) if length else None
         with (
-            part.open("ab" if resumed else "wb") as file,
+            part.open("ab" if received else "wb") as file,
             progress_bar(part.stem, unit="bytes") as report,
         ):
             report(received, total, "")

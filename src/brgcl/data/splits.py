@@ -24,22 +24,15 @@ class Split:
 
 
 def random_split(
-    y: Tensor,
-    *,
-    num_train_per_class: int,
-    num_val_per_class: int,
-    generator: torch.Generator,
+    y: Tensor, *, num_train_per_class: int, num_val_per_class: int, generator: torch.Generator
 ) -> Split:
     """Draw the same number of training and of validation nodes from every class; the rest test.
 
     Args:
         y: Class of each node, -1 = unlabelled, `(N,)`.
         num_train_per_class: Training nodes per class.
-        num_val_per_class: Validation nodes per class.
+        num_val_per_class: Validation nodes per class; a class must have enough nodes for both.
         generator: Source of randomness, on the CPU.
-
-    Raises:
-        InputError: A class has fewer nodes than the two numbers together.
 
     Example:
         >>> y = torch.tensor([0, 0, 0, 1, 1, 1, -1])
@@ -71,13 +64,7 @@ def citation_split(
 
     This is how the public splits of the citation graphs were made (20 per class, 500, the rest).
     A small graph gets less: training takes at most half of a class, validation at most half of what
-    training left.
-
-    Args:
-        y: Class of each node, -1 = unlabelled, `(N,)`.
-        num_train_per_class: Training nodes per class.
-        num_val: Validation nodes in all.
-        generator: Source of randomness, on the CPU.
+    training left. `num_val` counts the validation nodes of all classes.
     """
     _check_counts(num_train_per_class=num_train_per_class, num_val=num_val)
     sizes = torch.bincount(y[y >= 0])
