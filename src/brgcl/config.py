@@ -251,7 +251,7 @@ class BRGCLConfig(Settings):
     node_weight: Weight = setting(1.0, "Weight of the node contrast in the loss.")
     tau: Positive = setting(0.4, "Temperature of the node contrast (exp only).")
     tau_degree: Positive | None = setting(
-        5.0, "Mean degree beyond which tau falls like 1 / sqrt(degree); none = never."
+        10.0, "Mean degree beyond which tau falls like 1 / sqrt(degree); none = never."
     )
     positive_twice: bool = setting(
         False, "Count the positive pair twice in the denominator, as printed in the paper."

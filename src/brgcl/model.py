@@ -115,7 +115,7 @@ class BRGCL:
         node_objective: Literal["exp", "abs", "decorrelation"] = "exp",
         node_weight: float = 1.0,
         tau: float = 0.4,
-        tau_degree: float | None = 5.0,
+        tau_degree: float | None = 10.0,
         positive_twice: bool = False,
         decorrelation_weight: float = 1e-3,
         num_negatives: int | Literal["auto"] | None = "auto",
