@@ -43,6 +43,7 @@ class Fitted:
         clustering: The clusters that the method found itself; None for methods that find none.
         confidence: Confidence of each node in its cluster, `(N,)`; None likewise.
         confident: Mask of the nodes that are confident, `(N,)`; None likewise.
+        smooth: Whether K-means averages the representations over the graph first.
         model: An object with `save(folder)`, where the method has one.
         measurements: Numbers about the training, such as its time and memory.
     """
@@ -52,6 +53,7 @@ class Fitted:
     clustering: Clustering | None = None
     confidence: Tensor | None = None
     confident: Tensor | None = None
+    smooth: bool = False
     model: Any = None
     measurements: Mapping[str, Any] = field(default_factory=dict)
 

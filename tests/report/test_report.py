@@ -6,8 +6,9 @@ import torch
 
 from brgcl.errors import InputError
 from brgcl.method.train import Epoch
-from brgcl.report.figures import draw_history, draw_map
+from brgcl.report.figures import draw_cluster_number, draw_history, draw_map
 from brgcl.report.report import Picture, Report, Table, has_report_extra, write_report
+from brgcl.tasks.number_of_clusters import number_of_clusters
 
 pytestmark = pytest.mark.skipif(not has_report_extra(), reason="needs the report extra")
 
@@ -100,6 +101,16 @@ def test_history_is_drawn_with_and_without_prototypes():
     late = [Epoch(t, 4.0, 3.5, 1.5, 5, 0.8, 0.8, 0.1) for t in (3, 4)]
     assert draw_history(warm).png.startswith(PNG)
     assert draw_history(warm + late).png.startswith(PNG)
+
+
+@pytest.mark.parametrize("stability", [False, True])
+def test_the_number_of_clusters_is_drawn_over_the_price(stability):
+    found = number_of_clusters(
+        torch.eye(5).repeat(20, 1), prices=(0.1, 0.03, 0.01), stability=stability
+    )
+    picture = draw_cluster_number(found)
+    assert picture.png.startswith(PNG)
+    assert "5 clusters" in picture.note
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path):

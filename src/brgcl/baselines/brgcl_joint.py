@@ -77,7 +77,7 @@ def fit(
         config.propagation_steps,
     )[nodes]  # (L, C)
     head = make_head(config.dim, config.head_units, labels.num_classes, generator)
-    encoder = make_encoder(x.shape[1], config, generator)
+    encoder = make_encoder(x.shape, config, generator)
     groups: list[dict[str, Any]] = [
         {"params": list(encoder.parameters()), "lr": config.lr},
         {"params": list(head.parameters()), "lr": config.head_lr},
@@ -135,6 +135,7 @@ METHOD = Method(
     ),
     cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
     source="The paper",
+    version=2,
     ours={
         "head_lr": "as for the perceptron that is trained after BRGCL",
         "class_weight": "the paper adds the two losses",

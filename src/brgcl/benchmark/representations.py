@@ -38,7 +38,8 @@ def save_fitted(path: Path, fitted: Fitted) -> None:
     }
     capped = clusters is not None and clusters.capped
     tensors = {name: tensor for name, tensor in stored.items() if tensor is not None}
-    write_tensors(path, tensors, {"measurements": fitted.measurements, "capped": capped})
+    about = {"measurements": fitted.measurements, "capped": capped, "smooth": fitted.smooth}
+    write_tensors(path, tensors, about)
 
 
 def load_fitted(path: Path) -> Fitted | None:
@@ -58,5 +59,6 @@ def load_fitted(path: Path) -> Fitted | None:
         clustering=clustering,
         confidence=tensors.get("confidence"),
         confident=tensors.get("confident"),
+        smooth=about.get("smooth", False),
         measurements=measurements,
     )

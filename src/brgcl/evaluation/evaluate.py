@@ -144,6 +144,7 @@ class Evaluation:
 
     def _clustering(self) -> dict[str, Any]:
         outcomes = [run.outcome for run in self.runs if isinstance(run.outcome, Clustered)]
+        nulls = _known(outcomes, "num_clusters_null")
         scores: dict[str, Any] = {}
         for name in ("acc", "nmi", "ari"):
             known = _known(outcomes, name)
@@ -151,6 +152,7 @@ class Evaluation:
             scores[f"{name}_std"] = _deviation(known)
         return scores | {
             "num_clusters": median_low(outcome.num_clusters for outcome in outcomes),
+            "num_clusters_null": median_low(nulls) if nulls else None,
             "capped": any(outcome.capped for outcome in outcomes),
         }
 

@@ -14,7 +14,7 @@ from brgcl.methods import find_method
 from brgcl.noise.graph import generator_for
 from brgcl.tasks.checks import by_class_number
 from brgcl.tasks.classify import NodeClassifier
-from brgcl.tasks.cluster import cluster, kmeans
+from brgcl.tasks.cluster import cluster
 from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
 
 
@@ -35,6 +35,7 @@ class Clustered:
 
     assignment: Tensor  # (N,), cluster of each node
     num_clusters: int
+    num_clusters_null: int | None  # on column-permuted representations; None where K was given
     capped: bool  # whether K was inferred and stopped at its limit, so that it is a lower bound
     acc: float | None  # accuracy under the best matching of clusters and classes
     nmi: float | None  # normalised mutual information
@@ -91,20 +92,22 @@ def cluster_one(
     """Cluster what a method has learned, and compare with the true classes where they are known.
 
     Without K, K-means takes the number of classes (as the paper does); on a graph without labels
-    the clusters are those of the method itself, or of DP-means.
+    the clusters are those of the method itself, or of `cluster`.
     """
     start = time.perf_counter()
     y = noisy.truth.y
     known = bool((y >= 0).any())
     num_clusters = num_clusters or count_classes(y if known else noisy.labels.train)
     if num_clusters:
-        clusters = kmeans(fitted.representations, num_clusters, seed=seed)
+        graph = noisy.graph if fitted.smooth else None
+        clusters = cluster(fitted.representations, num_clusters, graph=graph, seed=seed)
     else:
-        clusters = fitted.clustering or cluster(fitted.representations)
+        clusters = fitted.clustering or cluster(fitted.representations, seed=seed)
     assignment = clusters.assignment
     return Clustered(
         assignment,
         num_clusters=int(assignment.max()) + 1,
+        num_clusters_null=getattr(clusters, "num_clusters_null", None),
         capped=clusters.capped,
         acc=clustering_accuracy(assignment, y) if known else None,
         nmi=nmi(assignment, y) if known else None,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from brgcl.method.train import Epoch
 from brgcl.report.report import Picture, import_extra
+from brgcl.tasks.number_of_clusters import ClusterNumber
 
 
 def draw_map(
@@ -42,10 +43,11 @@ def draw_map(
 
 
 def draw_history(history: Sequence[Epoch]) -> Picture:
-    """Draw the losses, the number of prototypes and the share of confident nodes over training."""
-    figure, (left, middle, right) = _axes(3, width=11, height=3)
+    """Draw losses, effective rank, number of prototypes and confident share over training."""
+    figure, (left, rank, middle, right) = _axes(4, width=13, height=3)
     epochs = [epoch.epoch for epoch in history]
     left.plot(epochs, [epoch.node_loss for epoch in history], label="node contrast")
+    rank.plot(epochs, [epoch.effective_rank for epoch in history])
     late = [epoch for epoch in history if epoch.proto_loss is not None]
     if late:
         since = [epoch.epoch for epoch in late]
@@ -53,10 +55,37 @@ def draw_history(history: Sequence[Epoch]) -> Picture:
         middle.plot(since, [epoch.num_prototypes for epoch in late])
         right.plot(since, [epoch.confident_share for epoch in late])
     left.legend(frameon=False)
-    for axes, title in ((left, "loss"), (middle, "prototypes"), (right, "confident share")):
+    titles = ("loss", "effective rank", "prototypes", "confident share")
+    for axes, title in zip((left, rank, middle, right), titles, strict=True):
         axes.set(title=title, xlabel="epoch")
     right.set_ylim(0, 1)
     return Picture("Training", _png(figure))
+
+
+def draw_cluster_number(found: ClusterNumber) -> Picture:
+    """Draw the number of clusters over the price of one, beside that of permuted columns.
+
+    Where the clusters of random halves were compared, their agreement is drawn too.
+    """
+    panels = 2 if found.stability else 1
+    figure, axes = _axes(panels, width=5.5 * panels, height=3.5)
+    axes[0].step(found.prices, found.numbers, where="mid", label="clusters")
+    axes[0].step(found.prices, found.null_numbers, where="mid", label="columns permuted")
+    axes[0].plot(found.price, found.num_clusters, "o", color="black", label="reported")
+    if found.plateau is not None:
+        axes[0].axvspan(*found.plateau, alpha=0.15, label="longest plateau")
+    axes[0].set_yscale("log")
+    axes[0].legend(frameon=False)
+    axes[0].set_title("number of clusters")
+    if found.stability:
+        axes[1].plot(found.prices, found.stability)
+        axes[1].set_ylim(0, 1)
+        axes[1].set_title("agreement between random halves (ARI)")
+    for panel in axes:
+        panel.set_xscale("log")
+        panel.invert_xaxis()
+        panel.set_xlabel("price of a cluster, share of the scatter")
+    return Picture("Number of clusters", _png(figure), f"{str(found).capitalize()}.")
 
 
 def place_nodes(z: Tensor, *, seed: int = 0) -> tuple[Any, Any]:
