@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
@@ -100,12 +99,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         array(['red', 'red', 'blue', 'blue'], dtype=object)
     """
 
-    classes_: NDArray[Any]
-    num_classes_: int
-    n_features_in_: int
-    rule_: str
-    scores_: dict[str, float]
-
     def __init__(
         self,
         rule: Rule = "auto",
@@ -158,9 +151,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if validation is not None:
             held = encode_with(classes, validation, N, "validation labels")
             known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
-        labelled = LabelledRows(
-            rows, torch.from_numpy(codes).to(device), len(classes), transition, known
-        )
+        given = torch.from_numpy(codes).to(device)
+        labelled = LabelledRows(rows, given, len(classes), transition, known)
         self.classes_, self.num_classes_, self.n_features_in_ = classes, len(classes), rows.shape[1]
         self.rule_, self.scores_, self._predictor = self._choose(labelled)
         return self
