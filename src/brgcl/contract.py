@@ -119,5 +119,5 @@ class Method:
             InputError: A change has an unknown name or breaks the rule of its setting.
         """
         self.Config.check_names(changes)
-        known = self.presets.get("default", {}), self.presets.get(dataset or "", {})
-        return self.Config(**{**known[0], **known[1], **changes})
+        default, known = self.presets.get("default", {}), self.presets.get(dataset or "", {})
+        return self.Config(**{**default, **known, **changes})

@@ -43,7 +43,7 @@ def test_every_text_is_escaped(tmp_path):
         pictures=[Picture(NASTY + '" onload="x', PNG, NASTY)],
         settings={NASTY: NASTY},
     )
-    write_report(page, tmp_path / "report.html", version="1")
+    write_report(tmp_path / "report.html", page, "1")
     reader = read(tmp_path / "report.html")
     assert "script" not in {tag for tag, _ in reader.tags}
     assert not any("onload" in attributes for _, attributes in reader.tags)
@@ -54,7 +54,7 @@ def test_every_text_is_escaped(tmp_path):
 
 def test_the_page_needs_nothing_else(tmp_path):
     page = Report("A", [], pictures=[Picture("P", PNG)])
-    write_report(page, tmp_path / "report.html", version="1")
+    write_report(tmp_path / "report.html", page, "1")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"https?://|<link|@import|<script", text)
     sources = [a["src"] for tag, a in read(tmp_path / "report.html").tags if tag == "img"]
@@ -63,7 +63,7 @@ def test_the_page_needs_nothing_else(tmp_path):
 
 def test_tables_come_in_order_with_their_cells(tmp_path):
     tables = [Table("One", ["a", "b"], [["1", "2"], ["3", "4"]], "why"), Table("Two", ["c"], [])]
-    write_report(Report("T", ["Said."], tables), tmp_path / "r.html", version="9.9")
+    write_report(tmp_path / "r.html", Report("T", ["Said."], tables), "9.9")
     texts = [text for text in read(tmp_path / "r.html").texts if text]
     start = texts.index("Said.")
     assert texts[start:] == [
@@ -111,5 +111,5 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setattr(importlib, "import_module", absent)
     assert not has_report_extra()
     with pytest.raises(InputError, match=r"reports need jinja2; pip install 'brgcl\[report\]'"):
-        write_report(Report("A", []), tmp_path / "r.html", version="1")
+        write_report(tmp_path / "r.html", Report("A", []), "1")
     assert list(tmp_path.iterdir()) == []

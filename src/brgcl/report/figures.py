@@ -36,11 +36,9 @@ def draw_map(
         axes[1].set_title("confidence of a node in its cluster")
         figure.colorbar(dots, ax=axes[1], fraction=0.04)
     for panel in axes:
-        panel.set_xticks([])
-        panel.set_yticks([])
-    return Picture(
-        "Map of the nodes", _png(figure), "t-SNE of the representations; one dot a node."
-    )
+        panel.set(xticks=[], yticks=[])
+    note = "t-SNE of the representations; one dot a node."
+    return Picture("Map of the nodes", _png(figure), note)
 
 
 def draw_history(history: Sequence[Epoch]) -> Picture:
@@ -56,8 +54,7 @@ def draw_history(history: Sequence[Epoch]) -> Picture:
         right.plot(since, [epoch.confident_share for epoch in late])
     left.legend(frameon=False)
     for axes, title in ((left, "loss"), (middle, "prototypes"), (right, "confident share")):
-        axes.set_title(title)
-        axes.set_xlabel("epoch")
+        axes.set(title=title, xlabel="epoch")
     right.set_ylim(0, 1)
     return Picture("Training", _png(figure))
 
@@ -75,14 +72,9 @@ def place_nodes(z: Tensor, *, seed: int = 0) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     shown = np.sort(rng.permutation(len(z))[:20_000])
     rows = F.normalize(z[shown], dim=1).numpy()  # a row of zeros stays, which cosine would not bear
-    return shown, _layout(rows, seed)
-
-
-def _layout(rows: Any, seed: int) -> Any:
-    """Place rows `(N, D)` on a plane, `(N, 2)`."""
     N = len(rows)
     if N < 5:  # too few to have neighbours
-        return np.stack([np.arange(N), np.zeros(N)], axis=1)
+        return shown, np.stack([np.arange(N), np.zeros(N)], axis=1)
     flat = min(rows.shape) < 2 or bool((rows == rows[0]).all())  # no two principal components
     tsne = import_extra("openTSNE").TSNE(
         perplexity=min(30, (N - 1) / 3),
@@ -90,16 +82,14 @@ def _layout(rows: Any, seed: int) -> Any:
         random_state=seed,
         n_jobs=1 if N < 5_000 else 2,  # few points: threads would wait for each other
     )
-    return np.asarray(tsne.fit(rows))
+    return shown, np.asarray(tsne.fit(rows))
 
 
 def _axes(columns: int, *, width: float, height: float) -> Any:
     import_extra("matplotlib")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
     return figure, figure.subplots(1, columns, squeeze=False)[0]
 
 

@@ -1,22 +1,24 @@
 """Classify nodes from their representations and labels that may be wrong.
 
-Four named classifiers, from the most cautious to the most flexible:
+Five named classifiers:
 
+    bayes      logistic regression on labels as far as a label-noise model believes them, smoothed
+               over the graph as far as neighbours help (`bayes_rule.py`, docs/label-noise.md)
     centroid   nearest class mean by cosine; averages label noise away
     logistic   logistic regression with a strong penalty
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"` goes through them in this order and moves on to a more flexible one only if it is
-right on clearly more nodes: by at least two standard errors of the paired difference. The counts
-are those of validation labels or, without them, of the given labels in cross-validation. A tie, or
-a few nodes more or less, never changes the choice. Labels used to choose are never fitted.
+`rule="auto"`, the default, takes bayes. Where there are validation labels it moves on to centroid,
+logistic or mlp if that one is right on clearly more of them: by at least two standard errors of
+the paired difference. A tie, or a few nodes more or less, never changes the choice. Labels used to
+choose are never fitted.
 
-`rule="best"` takes the one that agrees best with validation labels, however small its lead, and
-lets them choose an epoch of the perceptron too; without them it takes the centroid unless another
-one agrees better in cross-validation by more than one standard error.
+`rule="best"` takes the one of the last four that agrees best with validation labels, however small
+its lead, and lets them choose an epoch of the perceptron too; without them it takes the centroid
+unless another one agrees better in cross-validation by more than one standard error.
 
-A fifth, never chosen, is the linear probe by which representations are compared in the
+A sixth, never chosen, is the linear probe by which representations are compared in the
 literature:
 
     probe      logistic regression, its penalty one of 21 that validation labels choose
@@ -34,6 +36,7 @@ from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
 from brgcl.tasks import choose
+from brgcl.tasks.bayes_rule import believe
 from brgcl.tasks.checks import (
     check_classes,
     check_labels,
@@ -52,7 +55,16 @@ from brgcl.tasks.classifiers import (
     fit_probe,
     soft_targets,
 )
-from brgcl.tasks.rules import CANDIDATES, CHOICES, FIXED_RULE, RULES, SOFT_LABELS, Rule, SoftLabels
+from brgcl.tasks.rules import (
+    AUTO_CANDIDATES,
+    CANDIDATES,
+    CHOICES,
+    FIXED_RULE,
+    RULES,
+    SOFT_LABELS,
+    Rule,
+    SoftLabels,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -73,8 +85,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     `z`: a tensor for a tensor, else an array.
 
     Args:
-        rule: "centroid", "logistic", "logistic+", "mlp", or how to choose among them: "auto" or
-            "best"; "probe" for the linear probe.
+        rule: "bayes", "centroid", "logistic", "logistic+", "mlp", or how to choose among them:
+            "auto" or "best"; "probe" for the linear probe.
         soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
             to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
             ("hard"). Without a graph they are as given.
@@ -196,10 +208,13 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if (validation := rows.validation) is not None:
             if self.rule == "auto":  # they choose the classifier, but no epoch
                 rows = replace(rows, validation=None)
-            fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in CANDIDATES}
+            names = AUTO_CANDIDATES if self.rule == "auto" else CANDIDATES
+            fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in names}
             right = choose.right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
             name = choose.clearly_better(right) if self.rule == "auto" else choose.most_right(right)
             return name, choose.shares(right), fitted[name]
+        if self.rule == "auto":  # it has a check of its own, by labels that are held out
+            return "bayes", {}, self._fit_rule("bayes", rows)
         folds = choose.stratified_folds(rows.labels, self.seed)
         if folds is None:
             return FIXED_RULE, {}, self._fit_rule(FIXED_RULE, rows)
@@ -220,10 +235,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         for nodes in folds:
             kept = rows.without(nodes)
             for name, proba in held_out.items():
-                proba[nodes] = self._fit_rule(name, kept)(rows.z[nodes])
+                proba[nodes] = self._fit_rule(name, kept)(rows.z)[nodes]
         return held_out
 
     def _fit_rule(self, name: str, rows: LabelledRows) -> Predictor:
+        if name == "bayes":
+            return believe(rows.z, rows.labels, rows.num_classes, rows.transition)
         if name == "centroid":
             return fit_centroid(rows)
         if name in PENALTIES:
