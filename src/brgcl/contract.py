@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.config import Settings
 from brgcl.method.dpmeans import Clustering
 
 Reporter = Callable[[int, int, str], None]  # epochs done, epochs in all, a few words
+Hook = Reporter | None  # called after each epoch, if there is one
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,9 @@ class ObservedLabels:
     train: Tensor
     validation: Tensor | None
     num_classes: int
+
+
+Labels = ObservedLabels | None  # None for methods that need no labels
 
 
 @dataclass(frozen=True)
@@ -57,12 +60,7 @@ class Fit(Protocol):
     """The one function of a method."""
 
     def __call__(
-        self,
-        graph: Data,
-        labels: ObservedLabels | None,
-        config: Any,
-        generator: torch.Generator,
-        report: Reporter | None = None,
+        self, graph: Data, labels: Labels, config: Any, generator: Generator, report: Hook = None
     ) -> Fitted:
         """Learn from a checked graph and, if the method is supervised, from labels."""
 

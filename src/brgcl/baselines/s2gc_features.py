@@ -131,18 +131,15 @@ METHOD = Method(
     fit=fit,
     Config=S2GCFeaturesConfig,
     kind="representation",
-    citation=(
-        "Zhu & Koniusz, Simple Spectral Graph Convolution, ICLR 2021, as its code clusters nodes"
-    ),
+    citation="Zhu & Koniusz, Simple Spectral Graph Convolution, ICLR 2021, as its code clusters "
+    "nodes",
     cost="time O(E F + N F D) per power; memory O(E + N F)",
     source="The authors' code",
     sources={
         "num_clusters": "The authors' code: the number of classes, here that of cora",
         "attributes": "The authors' code takes attributes as given",
     },
-    ours={
-        "max_nodes": "on large graphs the distance is measured on a sample",
-    },
+    ours={"max_nodes": "on large graphs the distance is measured on a sample"},
     presets={
         "citeseer": {"num_clusters": 6},
         "pubmed": {"num_clusters": 3},
@@ -150,13 +147,10 @@ METHOD = Method(
         "ogbn-arxiv": {"num_clusters": 40},
     },
     deviations=(
-        (
-            "The number of classes is told, as the authors do; it chooses the power and "
-            "nothing else."
-        ),
+        "The number of classes is told, as the authors do; it chooses the power and nothing else.",
         "On another graph it is 7 unless set.",
         "The singular vectors come from a randomised iteration.",
-        ("Beyond 5,000 nodes the distance is measured on 5,000 of them, drawn at random."),
+        "Beyond 5,000 nodes the distance is measured on 5,000 of them, drawn at random.",
     ),
     oracle="the number of classes (num_clusters), which chooses the power",
 )
