@@ -195,11 +195,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _probabilities(self, z: Any) -> Tensor:
         if not hasattr(self, "_predictor"):
             raise NotFittedError("this NodeClassifier is not fitted yet; call fit(z, labels) first")
-        rows = check_representations(z)
-        if rows.shape[1] != self.n_features_in_:
-            raise InputError(
-                f"z has {rows.shape[1]} columns but fit was given {self.n_features_in_}"
-            )
+        rows, expected = check_representations(z), self.n_features_in_
+        if rows.shape[1] != expected:
+            raise InputError(f"z has {rows.shape[1]} columns but fit was given {expected}")
         return self._predictor(rows)
 
     def _choose(self, rows: LabelledRows) -> Chosen:
