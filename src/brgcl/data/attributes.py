@@ -89,14 +89,10 @@ def checked_attributes(x: Tensor | None) -> Tensor:
 
 def _canonical_csr(x: Tensor) -> Tensor:
     """Turn any sparse layout into float32 CSR with sorted columns and no repeated entry."""
-    if x.layout in (torch.sparse_bsr, torch.sparse_bsc):
-        x = x.to_sparse(layout=torch.sparse_coo)
-    if x.layout == torch.sparse_coo:
-        x = x.coalesce()
     if not is_sparse(x):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-            x = x.to_sparse_csr()
+            x = x.to_sparse(layout=torch.sparse_coo).coalesce().to_sparse_csr()
     if not csr_to_scipy(x).has_canonical_format:
         x = csr_from_scipy(csr_to_scipy(x).copy()).to(x.device)
     shape = (int(x.shape[0]), int(x.shape[1]))

@@ -35,11 +35,7 @@ class Dataset:
         folder: Name of its folder below a data folder.
         files: Raw files; none for a generated graph.
         format: The reader in `formats.READERS`.
-        citation: Whom to cite.
-        num_nodes: `N`.
         num_edges: Undirected edges without self-loops; None if it depends on the seed.
-        num_features: `F`.
-        num_classes: `C`.
         class_names: Names of the classes where the files have none.
         archive: Address of a zip file that holds the files, if they are published as one.
         directed: Whether `num_edges` counts directed edges.

@@ -1,11 +1,6 @@
 """Which column of a table holds what: given by the caller or recognised by its name, never guessed.
 
-| what | recognised names, in any case |
-|---|---|
-| ends of an edge | source, src, from, u, id_1, node_1; target, dst, to, v, id_2, node_2 |
-| weight of an edge | weight |
-| id of a node | id, node, node_id |
-| label | label, class, y, target |
+The names that are recognised, in any case, are the constants below.
 """
 
 import logging

@@ -20,10 +20,7 @@ CHUNK = 1 << 16
 def download(url: str, target: Path, *, sha256: str | None = None) -> None:
     """Fetch `url` into `target`; what an interrupted attempt left in `<target>.part` is continued.
 
-    Args:
-        url: The address.
-        target: The file to make; its folder is made too.
-        sha256: The checksum; None accepts any content, which is logged.
+    Without a checksum any content is accepted, which is logged.
 
     Raises:
         DataNotFound: The server cannot be reached or the content has a wrong checksum; after a

@@ -28,12 +28,9 @@ def canonical_edges(
 
     Args:
         edge_index: Ends of each edge, any integer type, `(2, E)`.
-        edge_weight: Weight of each edge, positive, `(E,)`; None for an unweighted graph.
+        edge_weight: Positive weights, `(E,)`; they come back as float32.
         num_nodes: `N`.
         announce: Whether to log what was fixed.
-
-    Returns:
-        The edges, int64, `(2, 2E')`, and their weights, float32, `(2E',)`, or None.
     """
     edge_index = _checked_index(edge_index, num_nodes)
     weight = None if edge_weight is None else _checked_weight(edge_weight, edge_index.shape[1])
@@ -88,9 +85,9 @@ def _checked_index(edge_index: Tensor | None, num_nodes: int) -> Tensor:
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
         raise InputError(f"edge_index must hold integers, got {edge_index.dtype}; use .long()")
     edge_index = edge_index.long()
-    outside = (edge_index < 0) | (edge_index >= num_nodes)
-    if bool(outside.any()):
-        end, edge = torch.nonzero(outside)[0].tolist()
+    outside = torch.nonzero((edge_index < 0) | (edge_index >= num_nodes))
+    if len(outside):
+        end, edge = outside[0].tolist()
         raise InputError(
             f"edge_index[{end}, {edge}] is {int(edge_index[end, edge])} but nodes are numbered "
             f"0..{num_nodes - 1}; give the node a row in x or drop the edge"
@@ -125,9 +122,8 @@ def _is_canonical(edge_index: Tensor, weight: Tensor | None, num_nodes: int) -> 
         return False
     if weight is not None and not bool((weight.float() == weight).all()):
         return False
-    start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=num_nodes))])
     value = np.ones(len(row), dtype=np.int8) if weight is None else weight.float().cpu().numpy()
-    matrix = scipy.sparse.csr_array((value, col, start), shape=(num_nodes, num_nodes))
+    matrix = scipy.sparse.coo_array((value, (row, col)), shape=(num_nodes, num_nodes)).tocsr()
     return bool((matrix != matrix.T.tocsr()).nnz == 0)
 
 

@@ -1,6 +1,5 @@
 """The file formats of the public graphs -> `Data`, not yet canonical."""
 
-import builtins
 import collections
 import gzip
 import logging
@@ -133,8 +132,8 @@ class _PlanetoidUnpickler(pickle.Unpickler):
             ("numpy", "dtype"): np.dtype,
             ("scipy.sparse", "csr_matrix"): scipy.sparse.csr_matrix,
             ("collections", "defaultdict"): collections.defaultdict,
-            ("builtins", "list"): builtins.list,
-            ("builtins", "dict"): builtins.dict,
+            ("builtins", "list"): list,
+            ("builtins", "dict"): dict,
         }
         if name == "_reconstruct" and module.startswith("numpy."):
             return _reconstruct

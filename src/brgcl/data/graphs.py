@@ -52,14 +52,12 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
     x = checked_attributes(data.x)
     num_nodes = int(x.shape[0])
     given = data.to_dict()
-    declared = given.get("num_nodes")
+    declared, weight = given.get("num_nodes"), given.get("edge_weight")
     if declared is not None and int(declared) != num_nodes:
         raise InputError(
             f"x has {num_nodes} rows but num_nodes is {declared}; give each node a row"
         )
-    edge_index, edge_weight = canonical_edges(
-        data.edge_index, given.get("edge_weight"), num_nodes, announce=announce
-    )
+    edge_index, edge_weight = canonical_edges(data.edge_index, weight, num_nodes, announce=announce)
     if announce and data.edge_attr is not None:
         log.warning("edge_attr is not used; put one positive weight per edge into edge_weight")
     y = _checked_labels(data.y, num_nodes)

@@ -96,8 +96,7 @@ def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:
 def checked_class_names(names: Any, y: Tensor) -> list[str]:
     """A name for every class of `y`; its number for None."""
     num_classes = int(y.max()) + 1
-    if names is None:
-        return [str(c) for c in range(num_classes)]
+    names = range(num_classes) if names is None else names
     if len(names) < num_classes:
         raise InputError(
             f"class_names has {len(names)} entries but y reaches class {num_classes - 1}; "

@@ -28,11 +28,7 @@ def random_split(
 ) -> Split:
     """Draw the same number of training and of validation nodes from every class; the rest test.
 
-    Args:
-        y: Class of each node, -1 = unlabelled, `(N,)`.
-        num_train_per_class: Training nodes per class.
-        num_val_per_class: Validation nodes per class; a class must have enough nodes for both.
-        generator: Source of randomness, on the CPU.
+    `y` is the class of each node, -1 = unlabelled, `(N,)`; each class must have enough nodes.
 
     Example:
         >>> y = torch.tensor([0, 0, 0, 1, 1, 1, -1])
@@ -53,8 +49,7 @@ def random_split(
         )
     rank = _rank_in_class(y, generator)
     train = (rank >= 0) & (rank < num_train_per_class)
-    val = (rank >= num_train_per_class) & (rank < wanted)
-    return Split(train, val, (rank >= wanted))
+    return Split(train, (rank >= num_train_per_class) & (rank < wanted), rank >= wanted)
 
 
 def citation_split(

@@ -20,8 +20,8 @@ class Noise:
     edges: NoiseSpec | None = None
 
     def __str__(self) -> str:
-        parts = [("labels", self.labels), ("attributes", self.attributes), ("edges", self.edges)]
-        return ", ".join(f"{what} {spec}" for what, spec in parts if spec is not None) or "none"
+        parts = (f"{what} {spec}" for what, spec in vars(self).items() if spec is not None)
+        return ", ".join(parts) or "none"
 
 
 def generator_for(seed: int, purpose: str) -> torch.Generator:

@@ -8,7 +8,6 @@ neighbours help to predict. docs/label-noise.md gives the reasons.
 """
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -26,6 +25,7 @@ from torch_geometric.data import Data
 
 from brgcl.method.sparse import Matrix
 from brgcl.tasks.checks import check_representations, transition_of
+from brgcl.tasks.classifiers import Predictor
 from brgcl.tasks.label_noise import (
     LabelNoiseModel,
     check_given,
@@ -40,8 +40,6 @@ Target = Literal["bayes", "plain"]
 TARGETS: tuple[Target, Target] = ("bayes", "plain")
 MEAN_FIELD_STEPS = 5
 PLAIN_PENALTY = 10.0  # C of logistic regression on the labels as given
-
-Predictor = Callable[[Tensor], Tensor]  # unit-length rows (N, D) -> probabilities (N, C)
 
 
 @dataclass(frozen=True)

@@ -64,15 +64,10 @@ def _number_tensor(z: Any) -> Tensor:
 def check_labels(
     labels: Any, num_nodes: int, graph: "Data | None" = None, validation: Any = None
 ) -> Tensor:
-    """Check that there is something to learn from the labels, and return them.
+    """Check that there is something to learn from integer labels, -1 = unlabelled; return them.
 
-    Every class needs two labels, and validation labels may name no further class.
-
-    Args:
-        labels: Integers, -1 = unlabelled, `(N,)`.
-        num_nodes: N.
-        graph: The graph, for the names of classes in messages.
-        validation: Labels that choose a classifier, -1 = none, `(N,)`.
+    Every class needs two labels, and the validation labels, which choose a classifier, may name no
+    further class. The graph gives the names of classes in messages.
     """
     classes, codes = check_classes(labels, num_nodes, graph)
     if classes.dtype.kind not in "iu":
@@ -108,12 +103,9 @@ def check_classes(
 def encode_classes(labels: Any, num_nodes: int, what: str = "labels") -> tuple[Classes, Codes]:
     """Number the classes that occur, whatever they are called.
 
-    Unlabelled are -1 and, for names and numbers with gaps, None, NaN, `pandas.NA` and "".
-
-    Args:
-        labels: Integers or names: a tensor, an array, a list or a pandas column, `(N,)`.
-        num_nodes: N.
-        what: What the labels are called in messages.
+    Labels are integers or names in a tensor, an array, a list or a pandas column, `(N,)`; messages
+    call them `what`. Unlabelled are -1 and, for names and numbers with gaps, None, NaN, `pandas.NA`
+    and "".
 
     Returns:
         The classes in sorted order, `(C,)`, and for each node the position of its class among
@@ -131,11 +123,7 @@ def encode_classes(labels: Any, num_nodes: int, what: str = "labels") -> tuple[C
 
 
 def encode_with(classes: Classes, labels: Any, num_nodes: int, what: str) -> Codes:
-    """Number labels by classes that are already known.
-
-    Raises:
-        InputError: A label is of another class; the message names it.
-    """
+    """Number labels by classes that are already known; another class is an error."""
     given, codes = encode_classes(labels, num_nodes, what)
     place = {name: i for i, name in enumerate(classes.tolist())}
     places = [place.get(name, -1) for name in given.tolist()]

@@ -145,18 +145,10 @@ def soft_targets(
 ) -> Tensor:
     """Spread observed labels over the graph, as the paper's appendix does, for the perceptron.
 
-    Y⁽⁰⁾ is one-hot on labelled nodes and zero elsewhere, and is propagated like pseudo labels.
-
-    Args:
-        labels: Labels, -1 = unlabelled, `(N,)`.
-        num_classes: C.
-        transition: Row-stochastic adjacency, or None to keep labels as given.
-        mode: What to make of the propagated rows.
-        alpha: Teleport probability.
-        steps: T, of which the first is the start.
-
-    Returns:
-        Targets, `(N, C)`; every row that is reached by a label sums to 1.
+    Y⁽⁰⁾ `(N, C)` is one-hot on labelled nodes and zero elsewhere, and is propagated like pseudo
+    labels: with teleport probability `alpha`, in `steps` steps of which the first is the start. A
+    row that a label reaches sums to 1. Without `transition`, the row-stochastic adjacency, labels
+    stay as given.
     """
     known = (labels >= 0).nonzero().squeeze(1)
     one_hot = torch.zeros(len(labels), num_classes, device=labels.device)

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
@@ -112,12 +111,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         array(['red', 'red', 'blue', 'blue'], dtype=object)
     """
 
-    classes_: NDArray[Any]
-    num_classes_: int
-    n_features_in_: int
-    rule_: str
-    scores_: dict[str, float]
-
     def __init__(
         self,
         rule: Rule = "auto",
@@ -170,9 +163,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if validation is not None:
             held = encode_with(classes, validation, N, "validation labels")
             known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
-        labelled = LabelledRows(
-            rows, torch.from_numpy(codes).to(device), len(classes), transition, known
-        )
+        given = torch.from_numpy(codes).to(device)
+        labelled = LabelledRows(rows, given, len(classes), transition, known)
         self.classes_, self.num_classes_, self.n_features_in_ = classes, len(classes), rows.shape[1]
         self.rule_, self.scores_, self._predictor = self._choose(labelled)
         return self
@@ -203,11 +195,9 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _probabilities(self, z: Any) -> Tensor:
         if not hasattr(self, "_predictor"):
             raise NotFittedError("this NodeClassifier is not fitted yet; call fit(z, labels) first")
-        rows = check_representations(z)
-        if rows.shape[1] != self.n_features_in_:
-            raise InputError(
-                f"z has {rows.shape[1]} columns but fit was given {self.n_features_in_}"
-            )
+        rows, expected = check_representations(z), self.n_features_in_
+        if rows.shape[1] != expected:
+            raise InputError(f"z has {rows.shape[1]} columns but fit was given {expected}")
         return self._predictor(rows)
 
     def _choose(self, rows: LabelledRows) -> Chosen:
