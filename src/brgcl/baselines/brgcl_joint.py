@@ -156,5 +156,4 @@ METHOD = Method(
             "with BRGCL and the same perceptron."
         ),
     ),
-    version=2,
 )

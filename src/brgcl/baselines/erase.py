@@ -283,7 +283,7 @@ METHOD = Method(
         "pubmed": {"gamma2": 3.0, "steps": 3},
         "ogbn-arxiv": {"alpha": 0.5, "steps": 50},
     },
-    reduced=dict.fromkeys(("pubmed", "coauthor-cs"), {"epochs": 120}),
+    reduced={name: {"epochs": 120} for name in ("pubmed", "coauthor-cs")},
     deviations=(
         (
             "Written from the formulas and from a description of the authors' code, whose "
