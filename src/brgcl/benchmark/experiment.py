@@ -61,7 +61,7 @@ class Row:
     method: str = ""
     preset: str = "default"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    rule: str = "best"  # the classifier on top of representations
+    rule: str = ""  # the classifier on top of representations; by default that of users, "auto"
     soft_labels: str = "normalize"  # targets of the perceptron among the classifiers
     published: str = ""
     note: str = ""
@@ -281,6 +281,8 @@ def _run_spec(
         name: own.get(value, value) if isinstance(value, str) else value
         for name, value in {**_reduced(row, dataset), **row.settings, **here}.items()
     }
+    # where there is no classifier to choose, the rule stays what it is in the oldest records
+    chooses = experiment.task == "classify" and not find_method(row.method).uses_labels
     return RunSpec.of(
         dataset,
         row.method,
@@ -290,7 +292,7 @@ def _run_spec(
         protocol=experiment.protocol,
         noise=noise,
         level=level,
-        rule=row.rule,
+        rule=row.rule or ("auto" if chooses else "best"),
         soft_labels=row.soft_labels,
         scored_on=scored_on,
     )
