@@ -359,7 +359,7 @@ def resolve_proto_weight(config: BRGCLConfig, num_nodes: int) -> float:
 def temperature(config: BRGCLConfig, graph: Graph) -> float:
     """Temperature of the node contrast: lower where nodes have many neighbours.
 
-    On generated graphs of degree 20 and 40 a lower temperature gave far better classes and clusters.
+    On generated graphs of degree 20 and 40 a lower temperature gave better classes and clusters.
     The form follows the guess that an average over d neighbours differs between nodes 1 / sqrt(d)
     times as much as they do. The effective rank hardly changes (6 to 8 at degree 40).
     """
