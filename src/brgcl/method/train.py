@@ -359,9 +359,9 @@ def resolve_proto_weight(config: BRGCLConfig, num_nodes: int) -> float:
 def temperature(config: BRGCLConfig, graph: Graph) -> float:
     """Temperature of the node contrast: lower where nodes have many neighbours.
 
-    An average over d neighbours differs between nodes about 1 / sqrt(d) times as much as they
-    themselves do. At a temperature above those differences the contrast sees none of them, and
-    the representations collapse to a few directions.
+    On generated graphs of degree 20 and 40 a lower temperature gave better classes and clusters.
+    The form follows the guess that an average over d neighbours differs between nodes 1 / sqrt(d)
+    times as much as they do. The effective rank hardly changes (6 to 8 at degree 40).
     """
     degree = 2 * graph.adjacency.num_edges / graph.adjacency.num_nodes
     if config.tau_degree is None or degree <= config.tau_degree:
@@ -372,7 +372,8 @@ def temperature(config: BRGCLConfig, graph: Graph) -> float:
 def num_layers(config: BRGCLConfig, num_nodes: int, num_features: int) -> int:
     """Resolve the setting "auto": two layers, or one where attributes outnumber nodes.
 
-    There a linear map alone can tell all nodes apart, and hidden units blur the classes.
+    An empirical rule: see "Encoder" in docs/method.md for what it rests on. Perhaps a linear map
+    alone can tell all nodes apart there.
     """
     if config.num_layers != "auto":
         return config.num_layers
