@@ -15,7 +15,6 @@ from brgcl.baselines import (
     gala,
     gce,
     gcn,
-    gcn_wide,
     grace,
     graphmae,
     jocor,
@@ -39,7 +38,7 @@ from brgcl.errors import check_name
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        brgcl.METHOD, brgcl.PAPER, gcn.METHOD, gcn_wide.METHOD, mlp.METHOD, s2gc.METHOD,
+        brgcl.METHOD, brgcl.PAPER, gcn.METHOD, gcn.WIDE, mlp.METHOD, s2gc.METHOD,
         gce.METHOD, nrgnn.METHOD,
         co_teaching.METHOD, self_training.METHOD, brgcl_joint.METHOD, sce.METHOD, forward.METHOD,
         jocor.METHOD, clnode.METHOD, unionnet.METHOD, erase.METHOD, kmeans.METHOD, smooth.METHOD,

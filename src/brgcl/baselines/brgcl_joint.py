@@ -16,13 +16,13 @@ from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Generator, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import labelled_nodes, seeded
 from brgcl.config import BRGCLConfig, Count, Positive, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.confidence import threshold
 from brgcl.method.inputs import prepare
 from brgcl.method.prototypes import prototype_loss
@@ -57,11 +57,7 @@ class BRGCLJointConfig(BRGCLConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: BRGCLJointConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: BRGCLJointConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train encoder and classifier together; return unit-length rows and class probabilities."""
     labels, nodes = labelled_nodes(labels, "brgcl-joint")

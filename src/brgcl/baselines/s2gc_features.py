@@ -18,12 +18,12 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Scaling, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 from brgcl.tasks.cluster import kmeans
@@ -92,10 +92,10 @@ def intra_distance(z: Tensor, assignment: Tensor) -> float:
 
 def fit(
     graph: Data,
-    labels: ObservedLabels | None,
+    labels: Labels,
     config: S2GCFeaturesConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    generator: Generator,
+    report: Hook = None,
 ) -> Fitted:
     """Raise the power until the distance inside clusters rises; `labels` are not read."""
     check_memory("s2gc-features", 3 * 4.0 * graph.x.numel(), "use fewer attributes")

@@ -13,13 +13,13 @@
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCNConfig, fit_labels, gcn_method
 from brgcl.baselines.shared.inputs import labelled_nodes, stages
 from brgcl.config import Weight, setting
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.graph import Adjacency
 from brgcl.method.inputs import prepare
 
@@ -59,10 +59,10 @@ def surest_nodes(probabilities: Tensor, free: Tensor, quota: Tensor) -> tuple[Te
 
 def fit(
     graph: Data,
-    labels: ObservedLabels | None,
+    labels: Labels,
     config: SelfTrainingConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    generator: Generator,
+    report: Hook = None,
 ) -> Fitted:
     """Train, add labels, train anew; returns the second GCN's hidden layer and probabilities."""
     labels, nodes = labelled_nodes(labels, "self-training")
