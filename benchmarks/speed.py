@@ -104,7 +104,7 @@ def measure(case: str, mode: str, objective: str = "exp", *, repeats: int = 5) -
 def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[str, float]:
     """Break an epoch after the warm-up down by stage; medians."""
     generator = torch.Generator().manual_seed(0)
-    encoder = make_encoder(graph.x.shape[1], config, generator)
+    encoder = make_encoder(graph.x.shape, config, generator)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=config.lr)
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
     taken: dict[str, list[float]] = {}

@@ -20,7 +20,7 @@ print(f"graph: {data.num_nodes} nodes, {edges} edges, {data.x.shape[1]} attribut
 model = brgcl.BRGCL(hidden=32, dim=16, epochs=20, warmup_epochs=10, lr=5e-3, xi=1.0).fit(data)
 z = model.transform(data)
 print(f"representations: {z.shape[0]} x {z.shape[1]}, unit length")
-print(f"clusters found without labels: {model.num_prototypes_}")
+print(f"clusters found without labels: {model.num_clusters_}")
 print(f"nodes confident in their cluster: {model.confident_.float().mean():.0%}")
 
 # A classifier needs the labels of some nodes; -1 means that there is none.

@@ -17,7 +17,7 @@ PROMISED = {
         r"representations: 300 x 16, unit length",
         r"clusters found without labels: \d+",
         r"nodes confident in their cluster: \d+%",
-        r"classifier chosen: (centroid|logistic\+?|mlp)",
+        r"classifier chosen: (bayes|centroid|logistic\+?|mlp)",
         r"test nodes classified right: \d+%",
         r"sizes of 3 clusters: \[\d+, \d+, \d+\]",
         r"loaded model gives the same representations: True",

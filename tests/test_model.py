@@ -1,3 +1,4 @@
+import copy
 import dataclasses
 import inspect
 import json
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 import torch
+import torch.nn.functional as F
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
@@ -19,9 +21,11 @@ from brgcl import BRGCL, BRGCLConfig
 from brgcl.atomic_files import read_tensors, write_tensors
 from brgcl.errors import InputError, NotFitted
 from brgcl.method.train import Epoch
+from brgcl.tasks.cluster import cluster
+from brgcl.tasks.number_of_clusters import ClusterNumber
 
 QUICK = {"epochs": 3, "hidden": 16, "dim": 8, "warmup_epochs": 1}
-LEARNED = ("representations_", "pseudo_labels_", "prototypes_", "confidence_", "confident_")
+LEARNED = ("mean_", "representations_", "prototypes_", "confidence_", "confident_")
 
 
 def small_graph(**changes) -> Data:
@@ -58,7 +62,8 @@ def test_learned_attributes_have_their_shapes_and_types(model, data):
     assert model.representations_.dtype == torch.float32
     assert model.pseudo_labels_.shape == (N,)
     assert model.pseudo_labels_.dtype == torch.int64
-    assert model.pseudo_labels_.unique().tolist() == list(range(K))
+    assert model.pseudo_labels_.unique().tolist() == list(range(model.num_clusters_))
+    assert model.mean_.shape == (8,)
     assert model.prototypes_.shape == (K, 8)
     assert model.confidence_.shape == (N,)
     assert 0 <= float(model.confidence_.min()) <= float(model.confidence_.max()) <= 1
@@ -70,6 +75,45 @@ def test_learned_attributes_have_their_shapes_and_types(model, data):
 
 def test_representations_have_unit_length(model):
     assert torch.allclose(model.representations_.norm(dim=1), torch.ones(120), atol=1e-5)
+
+
+def test_transform_centres_as_training_did(model, data):
+    torch.testing.assert_close(model.transform(data), model.representations_)
+    plain = BRGCL(**{**model.get_params(), "center": False}).fit(data)
+    h = plain.representations_
+    torch.testing.assert_close(model.mean_, h.mean(0))
+    torch.testing.assert_close(model.representations_, F.normalize(h - h.mean(0), dim=1))
+    torch.testing.assert_close(plain.transform(data), h)
+
+
+def test_another_graph_is_centred_by_the_mean_of_the_training_graph(model, data):
+    part = small_graph(seed=1)
+    plain = copy.copy(model)
+    plain.config_ = model.config_.replace(center=False)
+    expected = F.normalize(plain.transform(part) - model.mean_, dim=1)
+    torch.testing.assert_close(model.transform(part), expected)
+
+
+def test_reported_clusters_are_those_of_the_function(model, data):
+    found = cluster(model.representations_, graph=data, seed=model.seed)
+    assert model.num_clusters_ == model.clustering_.num_clusters == found.num_clusters
+    assert model.clustering_.rule == found.rule
+
+
+def test_prototypes_can_be_reported_as_in_the_paper(data):
+    model = BRGCL(**QUICK, reported="prototypes", center=False).fit(data)
+    assert model.num_clusters_ == model.num_prototypes_
+    assert not isinstance(model.clustering_, ClusterNumber)
+
+
+def test_an_encoder_has_one_layer_where_attributes_outnumber_nodes(data, tmp_path, caplog):
+    caplog.set_level("INFO", "brgcl")
+    small = small_graph(num_nodes=30, num_features=40)
+    model = BRGCL(**QUICK).fit(small)
+    assert len(model.encoder_.weights) == 1
+    assert "40 attributes outnumber 30 nodes" in caplog.text
+    model.save(tmp_path)
+    torch.testing.assert_close(BRGCL.load(tmp_path).transform(small), model.transform(small))
 
 
 def test_confidence_and_the_mask_of_confident_nodes_agree(model):
@@ -333,6 +377,9 @@ def test_a_loaded_model_transforms_bit_for_bit(model, saved, data):
     assert loaded.history_ == model.history_
     assert loaded.num_prototypes_ == model.num_prototypes_
     assert loaded.num_prototypes_capped_ == model.num_prototypes_capped_
+    assert torch.equal(loaded.pseudo_labels_, model.pseudo_labels_)
+    assert str(loaded.clustering_) == str(model.clustering_)
+    assert loaded.clustering_.numbers == model.clustering_.numbers
     assert torch.equal(loaded.cluster(3), model.cluster(3))
 
 

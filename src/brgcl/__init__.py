@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from brgcl.tasks.classify import NodeClassifier as NodeClassifier
     from brgcl.tasks.cluster import cluster as cluster
     from brgcl.tasks.label_errors import find_label_errors as find_label_errors
+    from brgcl.tasks.label_noise import LabelNoiseModel as LabelNoiseModel
 else:  # importing brgcl loads none of torch, scikit-learn and pandas
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -46,5 +47,6 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "tasks.classify": ["NodeClassifier"],
             "tasks.cluster": ["cluster"],
             "tasks.label_errors": ["find_label_errors"],
+            "tasks.label_noise": ["LabelNoiseModel"],
         },
     )

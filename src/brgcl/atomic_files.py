@@ -119,18 +119,6 @@ def claim_folder(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"folder '{path}' is not empty; give another --out or add --overwrite")
 
 
-def claim_file(path: Path, *, overwrite: bool) -> None:
-    """Check that a file may be written; nothing is created yet.
-
-    Raises:
-        InputError: The path is a folder, or the file is there and `overwrite` is off.
-    """
-    if path.is_dir():
-        raise InputError(f"'{path}' is a folder, not a file; give another --out")
-    if path.exists() and not overwrite:
-        raise InputError(f"file '{path}' is there already; give another --out or add --overwrite")
-
-
 def _plain(value: Any) -> Any:
     if hasattr(value, "item"):  # a number of numpy
         return value.item()

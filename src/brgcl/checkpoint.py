@@ -22,13 +22,7 @@ SECONDS = 5.0  # between two writes: long epochs are all kept, short ones not ea
 
 
 def save_training(path: Path, training: TrainingState, name: str) -> None:
-    """Write where a training stands.
-
-    Args:
-        path: The file.
-        training: Where it stands.
-        name: What it is the training of: a digest of graph and settings.
-    """
+    """Write where a training stands; `name` is a digest of its graph and settings."""
     tensors = {f"encoder.{key}": value for key, value in training.encoder.state_dict().items()}
     for number, parts in training.optimizer.state_dict()["state"].items():
         tensors |= {f"adam.{number}.{key}": torch.as_tensor(value) for key, value in parts.items()}
@@ -55,22 +49,18 @@ def load_training(path: Path, training: TrainingState, name: str) -> None:
                 f"'{path}' is the training of another graph or of other settings; "
                 "give another file, or remove it to begin anew"
             )
-        _restore(training, tensors)
+        training.encoder.load_state_dict(named(tensors, "encoder."))
+        adam: dict[int, dict[str, torch.Tensor]] = {}
+        for key, value in named(tensors, "adam.").items():
+            number, part = key.split(".")
+            adam.setdefault(int(number), {})[part] = value
+        state = training.optimizer.state_dict()
+        training.optimizer.load_state_dict(state | {"state": adam})
+        training.generator.set_state(tensors["generator"])
+        if "centers" in tensors:
+            device = next(training.encoder.parameters()).device
+            training.centers = tensors["centers"].to(device)
         training.history[:] = [Epoch(**epoch) for epoch in about["history"]]
-
-
-def _restore(training: TrainingState, tensors: dict[str, torch.Tensor]) -> None:
-    training.encoder.load_state_dict(named(tensors, "encoder."))
-    adam: dict[int, dict[str, torch.Tensor]] = {}
-    for key, value in named(tensors, "adam.").items():
-        number, part = key.split(".")
-        adam.setdefault(int(number), {})[part] = value
-    state = training.optimizer.state_dict()
-    training.optimizer.load_state_dict(state | {"state": adam})
-    training.generator.set_state(tensors["generator"])
-    centers = tensors.get("centers")
-    device = next(training.encoder.parameters()).device
-    training.centers = None if centers is None else centers.to(device)
 
 
 def named(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

@@ -184,12 +184,15 @@ class ViewSettings:
 
 # The paper as printed, where it differs from the default.
 PAPER_LITERAL: dict[str, Any] = {
+    "num_layers": 2,
     "node_objective": "abs",
     "positive_twice": True,
     "proto_weight": "1/N",
     "warmup_epochs": 0,
     "num_negatives": None,
     "normalize_prototypes": False,
+    "center": False,
+    "reported": "prototypes",
 }
 
 # xi and gamma0 as printed in the paper's table of selected hyper-parameters.
@@ -215,8 +218,13 @@ class BRGCLConfig(Settings):
 
     hidden: Count = setting(512, "Units of every encoder layer but the last.")
     dim: Count = setting(256, "Dimension of the representations.")
-    num_layers: Count = setting(2, "Graph convolutions in the encoder.")
+    num_layers: Count | Literal["auto"] = setting(
+        "auto", "Graph convolutions in the encoder: auto = 2, or 1 if attributes outnumber nodes."
+    )
     activation: Activation = setting("relu", "Non-linearity between layers.")
+    center: bool = setting(
+        True, "Subtract the mean representation of the training graph after training."
+    )
 
     epochs: Count = setting(100, "Training epochs, t_max.")
     warmup_epochs: Whole = setting(50, "Epochs with the node loss alone, before prototypes join.")
@@ -242,6 +250,9 @@ class BRGCLConfig(Settings):
     )
     node_weight: Weight = setting(1.0, "Weight of the node contrast in the loss.")
     tau: Positive = setting(0.4, "Temperature of the node contrast (exp only).")
+    tau_degree: Positive | None = setting(
+        10.0, "Mean degree beyond which tau falls like 1 / sqrt(degree); none = never."
+    )
     positive_twice: bool = setting(
         False, "Count the positive pair twice in the denominator, as printed in the paper."
     )
@@ -269,9 +280,16 @@ class BRGCLConfig(Settings):
     num_prototypes: Count | None = setting(
         None, "Number of clusters for kmeans; none = as many as DP-means finds first."
     )
-    max_prototypes: Count = setting(64, "Cap on the number of prototypes.")
+    max_prototypes: Count = setting(
+        64, "Cap on the number of prototypes; at the default xi it is reached on most graphs."
+    )
     cluster_rounds: Count = setting(
         5, "Rounds of clustering per epoch, each started from the last epoch's centres."
+    )
+
+    reported: Literal["clusters", "prototypes"] = setting(
+        "clusters",
+        "What pseudo labels name: clusters whose number means something, or the prototypes' own.",
     )
 
     alpha: Fraction = setting(0.1, "Teleport probability of the propagation of pseudo labels.")

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.config import Settings
 from brgcl.method.dpmeans import Clustering
 
 Reporter = Callable[[int, int, str], None]  # epochs done, epochs in all, a few words
+Hook = Reporter | None  # called after each epoch, if there is one
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,9 @@ class ObservedLabels:
     num_classes: int
 
 
+Labels = ObservedLabels | None  # None for methods that need no labels
+
+
 @dataclass(frozen=True)
 class Fitted:
     """What a method has learned.
@@ -40,6 +43,7 @@ class Fitted:
         clustering: The clusters that the method found itself; None for methods that find none.
         confidence: Confidence of each node in its cluster, `(N,)`; None likewise.
         confident: Mask of the nodes that are confident, `(N,)`; None likewise.
+        smooth: Whether K-means averages the representations over the graph first.
         model: An object with `save(folder)`, where the method has one.
         measurements: Numbers about the training, such as its time and memory.
     """
@@ -49,6 +53,7 @@ class Fitted:
     clustering: Clustering | None = None
     confidence: Tensor | None = None
     confident: Tensor | None = None
+    smooth: bool = False
     model: Any = None
     measurements: Mapping[str, Any] = field(default_factory=dict)
 
@@ -57,12 +62,7 @@ class Fit(Protocol):
     """The one function of a method."""
 
     def __call__(
-        self,
-        graph: Data,
-        labels: ObservedLabels | None,
-        config: Any,
-        generator: torch.Generator,
-        report: Reporter | None = None,
+        self, graph: Data, labels: Labels, config: Any, generator: Generator, report: Hook = None
     ) -> Fitted:
         """Learn from a checked graph and, if the method is supervised, from labels."""
 
@@ -119,5 +119,5 @@ class Method:
             InputError: A change has an unknown name or breaks the rule of its setting.
         """
         self.Config.check_names(changes)
-        known = self.presets.get("default", {}), self.presets.get(dataset or "", {})
-        return self.Config(**{**known[0], **known[1], **changes})
+        default, known = self.presets.get("default", {}), self.presets.get(dataset or "", {})
+        return self.Config(**{**default, **known, **changes})

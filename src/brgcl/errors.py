@@ -4,7 +4,7 @@ Every one of them is a `BrgclError`; what a user can mend is an `InputError`, wh
 the problem, its place and the remedy in one line.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 
@@ -40,3 +40,9 @@ def unknown_name(what: str, name: str, known: Iterable[str], hint: str = "") -> 
     guess = f"; did you mean '{close[0]}'?" if close else "."
     tail = f" ({hint})" if hint else f" Known: {', '.join(names)}"
     return InputError(f"unknown {what} '{name}'{guess}{tail}")
+
+
+def check_name(what: str, name: str | None, known: Collection[str], hint: str = "") -> None:
+    """Raise the error of `unknown_name` for a name that is given but not known."""
+    if name is not None and name not in known:
+        raise unknown_name(what, name, known, hint)

@@ -9,12 +9,7 @@ from typing import Any
 def lazy_names(
     package: str, homes: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make `__getattr__` and `__dir__` of a package (PEP 562).
-
-    Args:
-        package: Name of the package.
-        homes: Modules of the package, and the names that each of them gives to it.
-    """
+    """Make `__getattr__` and `__dir__` of a package (PEP 562) from its modules and their names."""
     home = {name: module for module, names in homes.items() for name in names}
 
     def load(name: str) -> Any:

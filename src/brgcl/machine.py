@@ -51,13 +51,7 @@ def keep_freed_memory() -> bool:
 
 
 def check_width(num_nodes: int, num_features: int, *widths: int) -> None:
-    """Refuse a network whose weights and outputs cannot fit into the machine's memory.
-
-    Args:
-        num_nodes: N.
-        num_features: F.
-        widths: Units of each layer.
-    """
+    """Refuse a network, of layers of these widths, that cannot fit into the machine's memory."""
     sizes = num_features, *widths
     weights = sum(before * after for before, after in itertools.pairwise(sizes))
     # weights with gradients and two moments of Adam; outputs with gradients; 4 bytes each

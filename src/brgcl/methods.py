@@ -15,7 +15,6 @@ from brgcl.baselines import (
     gala,
     gce,
     gcn,
-    gcn_wide,
     grace,
     graphmae,
     jocor,
@@ -34,44 +33,19 @@ from brgcl.baselines import (
 from brgcl.contract import Fitted as Fitted
 from brgcl.contract import Method as Method
 from brgcl.contract import ObservedLabels as ObservedLabels
-from brgcl.errors import unknown_name
+from brgcl.errors import check_name
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        brgcl.METHOD,
-        brgcl.PAPER,
-        gcn.METHOD,
-        gcn_wide.METHOD,
-        mlp.METHOD,
-        s2gc.METHOD,
-        gce.METHOD,
-        nrgnn.METHOD,
-        co_teaching.METHOD,
-        self_training.METHOD,
-        brgcl_joint.METHOD,
-        sce.METHOD,
-        forward.METHOD,
-        jocor.METHOD,
-        clnode.METHOD,
-        unionnet.METHOD,
-        erase.METHOD,
-        kmeans.METHOD,
-        smooth.METHOD,
-        random_gcn.METHOD,
-        s2gc_features.METHOD,
-        gae.METHOD,
-        arga.METHOD,
-        arga.ARVGA,
-        gala.METHOD,
-        cca_ssg.METHOD,
-        grace.METHOD,
-        dgi.METHOD,
-        mvgrl.METHOD,
-        bgrl.METHOD,
-        graphmae.METHOD,
+        brgcl.METHOD, brgcl.PAPER, gcn.METHOD, gcn.WIDE, mlp.METHOD, s2gc.METHOD,
+        gce.METHOD, nrgnn.METHOD,
+        co_teaching.METHOD, self_training.METHOD, brgcl_joint.METHOD, sce.METHOD, forward.METHOD,
+        jocor.METHOD, clnode.METHOD, unionnet.METHOD, erase.METHOD, kmeans.METHOD, smooth.METHOD,
+        random_gcn.METHOD, s2gc_features.METHOD, gae.METHOD, arga.METHOD, arga.ARVGA, gala.METHOD,
+        cca_ssg.METHOD, grace.METHOD, dgi.METHOD, mvgrl.METHOD, bgrl.METHOD, graphmae.METHOD,
     )
-}
+}  # fmt: skip
 
 
 def find_method(name: str) -> Method:
@@ -80,6 +54,5 @@ def find_method(name: str) -> Method:
     Raises:
         InputError: There is no such method; the message names the nearest one.
     """
-    if name not in METHODS:
-        raise unknown_name("method", name, METHODS, hint="brgcl methods lists all")
+    check_name("method", name, METHODS, hint="brgcl methods lists all")
     return METHODS[name]

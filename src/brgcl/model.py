@@ -20,10 +20,13 @@ from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
 from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
-from brgcl.method.confidence import threshold
+from brgcl.method.centering import center_rows
+from brgcl.method.confidence import confident_nodes, threshold
+from brgcl.method.dpmeans import Clustering
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import check_device, prepare
+from brgcl.method.sparse import Matrix
 from brgcl.method.train import (
     Epoch,
     TrainingState,
@@ -32,15 +35,18 @@ from brgcl.method.train import (
     diverged,
     find_prototypes,
     make_encoder,
+    neighbourhood_confidence,
+    num_layers,
     num_negatives,
 )
+from brgcl.tasks.number_of_clusters import ClusterNumber, number_of_clusters
 
 log = logging.getLogger("brgcl")
 
-FORMAT = "brgcl-model-1"
+FORMAT = "brgcl-model-2"
 SETTINGS = tuple(field.name for field in dataclasses.fields(BRGCLConfig))
 RETIRED = {"products"}  # settings that older files have and that no longer do anything
-LEARNED = ("representations_", "pseudo_labels_", "prototypes_", "confidence_", "confident_")
+LEARNED = ("mean_", "representations_", "prototypes_", "confidence_", "confident_")
 
 
 class BRGCL:
@@ -50,13 +56,18 @@ class BRGCL:
     attributes and edges only.
 
     Attributes:
-        representations_: Unit-length representations of the training graph, `(N, D)`.
+        representations_: Representations of the training graph, centred and of unit length,
+            `(N, D)`.
+        clustering_: The reported clusters: a `ClusterNumber`, which says what their number rests
+            on, or with `reported="prototypes"` those of the contrast.
         pseudo_labels_: Cluster of each node, `(N,)`.
-        prototypes_: Robust prototypes, `(K, D)`.
-        num_prototypes_: K, found by clustering the final representations from a cold start.
-        num_prototypes_capped_: Whether K stopped at `max_prototypes`.
-        confidence_: Confidence of each node in its pseudo label, in [0, 1], `(N,)`.
+        num_clusters_: How many clusters there are.
+        confidence_: Confidence of each node in its cluster, in [0, 1], `(N,)`.
         confident_: Mask of confident nodes, `(N,)`.
+        prototypes_: Robust prototypes of the contrast, `(K, D)`, on the scale before centring.
+        num_prototypes_: K; prototypes are finer than clusters, see docs/method.md.
+        num_prototypes_capped_: Whether K stopped at `max_prototypes`.
+        mean_: Mean row of the training graph before centring, `(D,)`.
         history_: What each epoch did, a list of `Epoch`.
 
     Example:
@@ -70,13 +81,13 @@ class BRGCL:
     config_: BRGCLConfig
     encoder_: Encoder
     preparation_: Preparation
+    mean_: Tensor
     representations_: Tensor
-    pseudo_labels_: Tensor
-    prototypes_: Tensor
-    num_prototypes_: int
-    num_prototypes_capped_: bool
+    clustering_: Clustering
     confidence_: Tensor
     confident_: Tensor
+    prototypes_: Tensor
+    num_prototypes_capped_: bool
     history_: list[Epoch]
 
     def __init__(
@@ -87,8 +98,9 @@ class BRGCL:
         attributes: Literal["auto"] | Scaling = "auto",
         hidden: int = 512,
         dim: int = 256,
-        num_layers: int = 2,
+        num_layers: int | Literal["auto"] = "auto",
         activation: Activation = "relu",
+        center: bool = True,
         epochs: int = 100,
         warmup_epochs: int = 50,
         lr: float = 1e-3,
@@ -103,6 +115,7 @@ class BRGCL:
         node_objective: Literal["exp", "abs", "decorrelation"] = "exp",
         node_weight: float = 1.0,
         tau: float = 0.4,
+        tau_degree: float | None = 10.0,
         positive_twice: bool = False,
         decorrelation_weight: float = 1e-3,
         num_negatives: int | Literal["auto"] | None = "auto",
@@ -116,24 +129,26 @@ class BRGCL:
         num_prototypes: int | None = None,
         max_prototypes: int = 64,
         cluster_rounds: int = 5,
+        reported: Literal["clusters", "prototypes"] = "clusters",
         alpha: float = 0.1,
         propagation_steps: int = 10,
         gamma0: float = 0.3,
     ) -> None:
         self.seed, self.device, self.attributes = seed, device, attributes
         self.hidden, self.dim, self.num_layers = hidden, dim, num_layers
-        self.activation = activation
+        self.activation, self.center = activation, center
         self.epochs, self.warmup_epochs, self.lr = epochs, warmup_epochs, lr
         self.weight_decay, self.patience = weight_decay, patience
         self.view1, self.view2, self.drop1, self.drop2 = view1, view2, drop1, drop2
         self.mask1, self.mask2 = mask1, mask2
         self.node_objective, self.node_weight, self.tau = node_objective, node_weight, tau
+        self.tau_degree = tau_degree
         self.positive_twice, self.decorrelation_weight = positive_twice, decorrelation_weight
         self.num_negatives, self.tile_mb = num_negatives, tile_mb
         self.proto_weight, self.proto_tau, self.prototypes = proto_weight, proto_tau, prototypes
         self.normalize_prototypes, self.clustering, self.xi = normalize_prototypes, clustering, xi
         self.num_prototypes, self.max_prototypes = num_prototypes, max_prototypes
-        self.cluster_rounds = cluster_rounds
+        self.cluster_rounds, self.reported = cluster_rounds, reported
         self.alpha, self.propagation_steps, self.gamma0 = alpha, propagation_steps, gamma0
         _ = self.config  # checks them
 
@@ -186,7 +201,9 @@ class BRGCL:
         graph = prepare(data, preparation, config.device)
         _tell_negatives(config, graph.x.shape[0])
         _tell_warmup(config)
-        check_width(*graph.x.shape, *[config.hidden] * (config.num_layers - 1), config.dim)
+        depth = num_layers(config, *graph.x.shape)
+        _tell_layers(config, *graph.x.shape)
+        check_width(*graph.x.shape, *[config.hidden] * (depth - 1), config.dim)
         training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
         listeners: list[Callable[[Epoch], None]] = []
         file = None if checkpoint is None else Path(checkpoint)
@@ -222,14 +239,34 @@ class BRGCL:
             raise diverged("in the last epoch", config)
         gamma = threshold(len(training.history), config.epochs, config.gamma0)
         found = find_prototypes(h, graph, gamma, config, None, max_rounds=300)
+        mean = h.mean(0)
+        z = (center_rows(h, mean) if config.center else h).cpu()
+        clusters, own = found.clusters.cpu(), found.confidence
+        if config.reported == "clusters":
+            transition = Matrix(graph.adjacency.transition.data.cpu())
+            clusters = number_of_clusters(z, transition=transition, seed=config.seed)
+            own = neighbourhood_confidence(clusters, graph, config)
         self.config_, self.encoder_, self.history_ = config, encoder, training.history
-        self.representations_ = h.cpu()
-        self.pseudo_labels_ = found.clusters.assignment.cpu()
+        self.mean_, self.representations_ = mean.cpu(), z
+        self.clustering_, self.confidence_ = clusters, own.cpu()
+        self.confident_ = confident_nodes(own, gamma).cpu()
         self.prototypes_ = found.prototypes.cpu()
-        self.num_prototypes_ = found.clusters.num_clusters
         self.num_prototypes_capped_ = found.clusters.capped
-        self.confidence_ = found.confidence.cpu()
-        self.confident_ = found.confident.cpu()
+
+    @property
+    def pseudo_labels_(self) -> Tensor:
+        """Reported cluster of each training node, `(N,)`."""
+        return self.clustering_.assignment
+
+    @property
+    def num_clusters_(self) -> int:
+        """Number of reported clusters."""
+        return self.clustering_.num_clusters
+
+    @property
+    def num_prototypes_(self) -> int:
+        """Number of prototypes of the contrast."""
+        return self.prototypes_.shape[0]
 
     def transform(self, data: Data) -> Tensor:
         """Represent the nodes of a graph that has the attributes of the training graph.
@@ -238,7 +275,8 @@ class BRGCL:
             data: The training graph or another one, a subgraph of it for example.
 
         Returns:
-            Unit-length rows, `(N, D)`, float32.
+            Rows of unit length, `(N, D)`, float32. With `center`, the mean row of the training
+            graph was subtracted; a node that lies at that mean has a row of 0.
         """
         self._check_fitted()
         data = check_graph(_without_labels(data), announce=False)
@@ -249,24 +287,27 @@ class BRGCL:
                 f"{expected}; give the same columns in the same order"
             )
         graph = prepare(data, self.preparation_, self.config_.device)
-        return _encode(self.encoder_, graph).cpu()
+        h = _encode(self.encoder_, graph).cpu()
+        return center_rows(h, self.mean_) if self.config_.center else h
 
     def fit_transform(self, data: Data, y: None = None, **options: Any) -> Tensor:
         """Fit, then return the representations of the same graph, `(N, D)`."""
         return self.fit(data, **options).representations_
 
-    def cluster(self, k: int | None = None) -> Tensor:
+    def cluster(self, k: int | None = None, *, graph: Data | None = None) -> Tensor:
         """Return the cluster of each training node, `(N,)`.
 
         Args:
-            k: Number of clusters for K-means; None takes the pseudo labels and their number.
+            k: Number of clusters for K-means; None takes the reported clusters.
+            graph: The training graph, over which K-means averages the rows, as was done for the
+                reported clusters; None takes rows as they are.
         """
         self._check_fitted()
         if k is None:
             return self.pseudo_labels_
-        from brgcl.tasks.cluster import kmeans  # loads scikit-learn
+        from brgcl.tasks.cluster import cluster  # loads scikit-learn
 
-        return kmeans(self.representations_, k, seed=self.config.seed).assignment
+        return cluster(self.representations_, k, graph=graph, seed=self.config.seed).assignment
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model into a folder: weights as safetensors, settings as JSON.
@@ -284,11 +325,14 @@ class BRGCL:
             if value is not None:
                 tensors[f"preparation.{name}"] = value
         tensors |= {name: getattr(self, name) for name in LEARNED}
+        clusters = vars(self.clustering_).copy()
+        tensors |= {f"clustering.{name}": clusters.pop(name) for name in ("assignment", "centers")}
         settings = {
             "format": FORMAT,
             "config": self.config_.to_dict(),
             "preparation": self.preparation_.kind,
             "num_prototypes_capped": self.num_prototypes_capped_,
+            "clustering": clusters,
             "history": [dataclasses.asdict(epoch) for epoch in self.history_],
         }
         write_tensors(folder / "model.safetensors", tensors, settings)
@@ -327,12 +371,16 @@ class BRGCL:
             tensors.get("preparation.scale"),
         )
         num_features = tensors["encoder.weights.0"].shape[0]
-        model.encoder_ = make_encoder(num_features, model.config_, torch.Generator())
+        depth = sum(name.startswith("encoder.weights.") for name in tensors)
+        known = model.config_.replace(num_layers=depth)
+        model.encoder_ = make_encoder((0, num_features), known, torch.Generator())
         model.encoder_.load_state_dict(named(tensors, "encoder."))
         model.encoder_.requires_grad_(False).to(check_device(model.config_.device))
         for name in LEARNED:
             setattr(model, name, tensors[name])
-        model.num_prototypes_ = model.prototypes_.shape[0]
+        parts = settings["clustering"] | named(tensors, "clustering.")
+        parts = {name: tuple(v) if isinstance(v, list) else v for name, v in parts.items()}
+        model.clustering_ = (ClusterNumber if "rule" in parts else Clustering)(**parts)
         model.num_prototypes_capped_ = settings["num_prototypes_capped"]
         model.history_ = [Epoch(**epoch) for epoch in settings["history"]]
         return model
@@ -386,6 +434,17 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
             "contrasting with %s of the %s nodes, drawn anew in each epoch; "
             "num_negatives=none takes all",
             f"{m:,}",
+            f"{num_nodes:,}",
+        )
+
+
+def _tell_layers(config: BRGCLConfig, num_nodes: int, num_features: int) -> None:
+    """Say when the encoder has one layer because attributes outnumber nodes."""
+    if config.num_layers == "auto" and num_layers(config, num_nodes, num_features) == 1:
+        log.info(
+            "encoding with one graph convolution, since %s attributes outnumber %s nodes; "
+            "num_layers=2 takes two",
+            f"{num_features:,}",
             f"{num_nodes:,}",
         )
 

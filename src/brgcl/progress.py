@@ -25,10 +25,6 @@ def progress_bar(
 
     Once all is done, the bar shows that the rest of the work goes on.
 
-    Args:
-        title: Text before the bar.
-        unit: What is counted.
-
     Yields:
         A function to call with what is done, what there is in all, and a few words.
     """

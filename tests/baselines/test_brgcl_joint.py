@@ -11,7 +11,7 @@ from brgcl.contract import ObservedLabels
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
 from brgcl.method.train import train
-from brgcl.tasks.soft_labels import soft_targets
+from brgcl.tasks.classifiers import soft_targets
 
 # Two triangles with a bridge, 2-3.
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])

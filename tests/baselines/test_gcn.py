@@ -3,8 +3,10 @@ import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
 
+from brgcl.baselines import gcn
 from brgcl.baselines.gcn import GCNConfig, fit
 from brgcl.contract import ObservedLabels
+from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.method.encoder import Encoder
 
@@ -121,3 +123,22 @@ def test_it_learns_two_triangles():
 def test_it_wants_labels(labels):
     with pytest.raises(InputError, match="gcn learns from labels, and none are given"):
         fit(GRAPH, labels, GCNConfig(), seeded())
+
+
+def test_the_wide_gcn_is_the_gcn_with_more_units():
+    data = make_graph(60, num_classes=2, num_features=10, seed=0)
+    labels = ObservedLabels(torch.where(torch.arange(60) < 20, data.y, -1), None, 2)
+    config = gcn.WIDE.config(epochs=5)
+    assert config == gcn.METHOD.config(epochs=5, hidden=256)
+    wide, same = (
+        method.fit(data, labels, config, torch.Generator().manual_seed(0))
+        for method in (gcn.WIDE, gcn.METHOD)
+    )
+    assert wide.representations.shape == (60, 256)
+    assert torch.equal(wide.representations, same.representations)
+    assert torch.equal(wide.probabilities, same.probabilities)
+
+
+def test_settings_of_the_wide_gcn_are_those_of_the_gcn():
+    for name in (*gcn.METHOD.presets, "cora"):
+        assert gcn.WIDE.config(name) == gcn.METHOD.config(name, hidden=256)

@@ -40,14 +40,14 @@ def test_all_tables_and_figures_are_there():
 
 
 @pytest.mark.parametrize("name", experiment_names())
-def test_every_file_makes_cells_whose_settings_are_valid(name):
-    suite = load_experiment(name)
-    for cell in runs(suite):
-        assert cell.spec.config is not None
-    for entry in suite.published:
-        assert entry["dataset"] in suite.datasets
-        if suite.kind == "grid":
-            assert any(row.published == entry["row"] for row in suite.rows.values())
+def test_every_file_makes_runs_whose_settings_are_valid(name):
+    experiment = load_experiment(name)
+    for planned in runs(experiment):
+        assert planned.spec.config is not None
+    for entry in experiment.published:
+        assert entry["dataset"] in experiment.datasets
+        if experiment.kind == "grid":
+            assert any(row.published == entry["row"] for row in experiment.rows.values())
 
 
 ABOUT_ITS_PARTS = ("components", "confidence-map", "hyperparameters")
@@ -67,19 +67,19 @@ def test_level_0_is_one_column():
 
 
 def test_a_row_may_have_less_than_the_rest():
-    suite = load_experiment("symmetric")
-    found = runs(suite, Selection(rows=["nrgnn-published"]))
-    assert {c.spec.dataset for c in found} == {"cora"}
-    assert {c.level for c in found} == {0.0, 0.2, 0.4}
-    assert {c.spec.seed for c in found} == {0, 1, 2}
-    assert len(runs(suite, Selection(rows=["gcn"], datasets=["cora"]))) == 50
+    experiment = load_experiment("symmetric")
+    planned = runs(experiment, Selection(rows=["nrgnn-published"]))
+    assert {run.spec.dataset for run in planned} == {"cora"}
+    assert {run.level for run in planned} == {0.0, 0.2, 0.4}
+    assert {run.spec.seed for run in planned} == {0, 1, 2}
+    assert len(runs(experiment, Selection(rows=["gcn"], datasets=["cora"]))) == 50
 
 
-def test_settings_may_be_the_cells_own_values():
-    found = runs(
+def test_settings_may_be_the_values_of_the_run():
+    planned = runs(
         load_experiment("symmetric"), Selection(rows=["co-teaching"], datasets=["cora"], seeds=1)
     )
-    assert {c.spec.config.forget_rate for c in found} == {0.0, 0.2, 0.4, 0.6, 0.8}
+    assert {run.spec.config.forget_rate for run in planned} == {0.0, 0.2, 0.4, 0.6, 0.8}
     (kmeans,) = runs(
         load_experiment("ablation"), Selection(rows=["joint+kmeans"], datasets=["cora"], seeds=1)
     )
@@ -87,15 +87,17 @@ def test_settings_may_be_the_cells_own_values():
 
 
 def test_a_row_may_have_other_settings_on_one_graph():
-    suite = load_experiment("symmetric")
-    (cora,) = runs(suite, Selection(rows=["grace"], datasets=["cora"], levels=[0.0], seeds=1))
-    (pubmed,) = runs(suite, Selection(rows=["grace"], datasets=["pubmed"], levels=[0.0], seeds=1))
+    experiment = load_experiment("symmetric")
+    (cora,) = runs(experiment, Selection(rows=["grace"], datasets=["cora"], levels=[0.0], seeds=1))
+    (pubmed,) = runs(
+        experiment, Selection(rows=["grace"], datasets=["pubmed"], levels=[0.0], seeds=1)
+    )
     assert cora.spec.config == METHODS["grace"].config("cora")
     assert pubmed.spec.config.epochs == 300
 
 
 @pytest.mark.parametrize("what", ["datasets", "rows"])
-def test_unknown_parts_are_errors(what):
+def test_unknown_names_are_errors(what):
     with pytest.raises(InputError, match="unknown"):
         runs(load_experiment("symmetric"), Selection(**{what: ["nothing"]}))
 
@@ -133,15 +135,15 @@ def test_published_values_are_those_of_the_paper(table, published_numbers):
     for row in rows:
         level = float(row["level"])
         name = TABLES.get(table, "clustering-noise" if level else "clustering")
-        suite = load_experiment(name)
-        found = suite.published_value(
+        experiment = load_experiment(name)
+        published = experiment.published_value(
             row["dataset"].lower().replace(" ", "-"),
             OURS.get(row["method"], row["method"].lower()),
             level,
             row["metric"].lower(),
         )
         std = float(row["std"]) if row["std"] else None
-        assert found == (float(row["mean"]), std), row
+        assert published == (float(row["mean"]), std), row
 
 
 def test_a_row_has_its_own_number_of_draws_on_a_graph_or_at_all(tmp_path):
@@ -158,9 +160,9 @@ def test_a_row_has_its_own_number_of_draws_on_a_graph_or_at_all(tmp_path):
         on.pubmed = { seeds = 2 }
         """
     )
-    suite = load_experiment(str(file))
-    found = Counter((cell.row, cell.spec.dataset) for cell in runs(suite))
-    assert found == {
+    experiment = load_experiment(str(file))
+    draws = Counter((planned.row, planned.spec.dataset) for planned in runs(experiment))
+    assert draws == {
         ("gcn", "cora"): 4, ("gcn", "citeseer"): 6, ("gcn", "pubmed"): 4,
         ("s2gc", "cora"): 9, ("s2gc", "citeseer"): 9, ("s2gc", "pubmed"): 2,
     }  # fmt: skip

@@ -11,7 +11,7 @@ import scipy.sparse
 import torch
 
 from brgcl.benchmark.experiment import Selection, load_experiment
-from brgcl.benchmark.export import INDEX, draw_arrays, graph_arrays, write_draws
+from brgcl.benchmark.export import draw_arrays, graph_arrays, write_draws
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.cli import main as cli
 from brgcl.data import load_dataset
@@ -62,12 +62,15 @@ def read(path):
 
 
 def sparse(arrays):
-    parts = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
-    return scipy.sparse.csr_array(parts, shape=arrays["x_shape"])
+    csr = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
+    return scipy.sparse.csr_array(csr, shape=arrays["x_shape"])
 
 
 def test_the_folder_holds_an_index_a_readme_graphs_and_draws(folder, index):
-    assert tuple(index[0]) == INDEX
+    assert list(index[0]) == [
+        "file", "graph", "dataset", "protocol", "noise", "level", "seed", "label_noise",
+        "attribute_noise", "edge_noise", "sha256",
+    ]  # fmt: skip
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
         "README.txt", "index.csv",
@@ -92,16 +95,16 @@ def test_a_draw_is_the_one_that_methods_meet(folder, index):
         )
         data = load_dataset("demo", seed=seed)
         noisy = draw_noisy_graph(data, noise=noise, protocol="noisy-val", seed=seed)
-        found, graph = read(folder / line["file"]), read(folder / line["graph"])
-        assert np.array_equal(found["train_labels"], noisy.labels.train)
-        assert np.array_equal(found["val_labels"], noisy.labels.validation)
-        assert np.array_equal(found["train_mask"], data.train_mask)
-        assert np.array_equal(found["val_mask"], data.val_mask)
-        assert np.array_equal(found["test_mask"], noisy.truth.test)
-        assert found["num_classes"] == noisy.labels.num_classes
-        assert ("x_data" in found) == (line["noise"] == "within")
-        assert ("edge_index" in found) == (line["noise"] == "rewire")
-        seen = graph | found  # where a draw has none, the graph's hold
+        arrays, graph = read(folder / line["file"]), read(folder / line["graph"])
+        assert np.array_equal(arrays["train_labels"], noisy.labels.train)
+        assert np.array_equal(arrays["val_labels"], noisy.labels.validation)
+        assert np.array_equal(arrays["train_mask"], data.train_mask)
+        assert np.array_equal(arrays["val_mask"], data.val_mask)
+        assert np.array_equal(arrays["test_mask"], noisy.truth.test)
+        assert arrays["num_classes"] == noisy.labels.num_classes
+        assert ("x_data" in arrays) == (line["noise"] == "within")
+        assert ("edge_index" in arrays) == (line["noise"] == "rewire")
+        seen = graph | arrays  # where a draw has none, the graph's hold
         assert np.array_equal(sparse(seen).toarray(), noisy.graph.x.to_dense())
         assert np.array_equal(seen["edge_index"], noisy.graph.edge_index)
         assert np.array_equal(graph["true_labels"], data.y)
@@ -111,11 +114,11 @@ def test_a_draw_is_the_one_that_methods_meet(folder, index):
 
 def test_a_draw_holds_no_true_labels(folder, index):
     for line in index:
-        found = read(folder / line["file"])
-        assert "true_labels" not in found
-        hidden = found["test_mask"]
-        assert (found["train_labels"][hidden] == -1).all()
-        assert (found["val_labels"][hidden] == -1).all()
+        arrays = read(folder / line["file"])
+        assert "true_labels" not in arrays
+        hidden = arrays["test_mask"]
+        assert (arrays["train_labels"][hidden] == -1).all()
+        assert (arrays["val_labels"][hidden] == -1).all()
 
 
 def test_checksums_are_right_and_the_same_when_written_again(table, folder, index, tmp_path):
@@ -129,10 +132,10 @@ def test_checksums_are_right_and_the_same_when_written_again(table, folder, inde
 
 def test_without_validation_labels_there_are_none(table, tmp_path):
     write_draws(load_experiment(str(table("no-val"))), tmp_path, Selection(levels=[0.0], seeds=1))
-    found = read(tmp_path / "draws" / "demo-clean-seed0.npz")
-    assert (found["val_labels"] == -1).all()
-    assert not found["val_mask"].any()
-    assert found["test_mask"].any()
+    arrays = read(tmp_path / "draws" / "demo-clean-seed0.npz")
+    assert (arrays["val_labels"] == -1).all()
+    assert not arrays["val_mask"].any()
+    assert arrays["test_mask"].any()
 
 
 def test_dense_attributes_and_weights_stay_what_they_are():
@@ -142,9 +145,9 @@ def test_dense_attributes_and_weights_stay_what_they_are():
     assert set(graph_arrays(data)) == {"x", "edge_index", "edge_weight"}
     draw = RunSpec(dataset="demo", method="gcn", seed=0, noise="cell", level=0.1)
     noisy = draw_noisy_graph(data, noise=draw.noise_spec(), seed=0)
-    found = draw_arrays(draw, noisy)
-    assert np.array_equal(found["x"], noisy.graph.x)
-    assert "edge_index" not in found
+    arrays = draw_arrays(draw, noisy)
+    assert np.array_equal(arrays["x"], noisy.graph.x)
+    assert "edge_index" not in arrays
 
 
 def test_the_readme_names_every_array_and_its_code_runs(folder, index, monkeypatch):

@@ -9,8 +9,8 @@ from brgcl.errors import InputError
 
 
 def record(seed=0, accuracy=0.5, **fields):
-    cell = RunSpec.of("demo", "gcn", seed, {})
-    return Record(cell, {"accuracy": accuracy}, **fields)
+    spec = RunSpec.of("demo", "gcn", seed, {})
+    return Record(spec, {"accuracy": accuracy}, **fields)
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -29,8 +29,8 @@ def test_the_newest_record_counts(tmp_path):
     path = tmp_path / "records.jsonl"
     append_record(path, record(0, 0.1))
     append_record(path, record(0, 0.9))
-    (found,) = read_records(path).values()
-    assert found.metrics["accuracy"] == 0.9
+    (newest,) = read_records(path).values()
+    assert newest.metrics["accuracy"] == 0.9
 
 
 @pytest.mark.parametrize("cut", [1, 10, 200])

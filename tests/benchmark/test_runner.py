@@ -44,7 +44,7 @@ settings = { epochs = 3 }
 
 
 @pytest.fixture
-def place(tmp_path):
+def folder(tmp_path):
     return ResultsFolder(tmp_path / "results" / "records.jsonl")
 
 
@@ -75,34 +75,34 @@ def small(name, root=None, *, seed=0):
 def grid(tmp_path):
     path = tmp_path / "grid.toml"
     path.write_text(GRID)
-    return [cell.spec for cell in runs(load_experiment(str(path)))]
+    return [planned.spec for planned in runs(load_experiment(str(path)))]
 
 
-def cell(method="brgcl", seed=0, **fields):
+def spec(method="brgcl", seed=0, **fields):
     settings = SMALL if method == "brgcl" else {"epochs": 3}
     return RunSpec.of("demo", method, seed, settings, **fields)
 
 
-def scores(place):
-    return {key: record.metrics for key, record in read_records(place.records).items()}
+def scores(folder):
+    return {key: record.metrics for key, record in read_records(folder.records).items()}
 
 
-def test_runs_every_cell_once(place, grid):
+def test_every_run_is_done_once(folder, grid):
     seen = []
-    summary = run(grid, place, watching=told(seen.append))
-    found = read_records(place.records)
-    assert set(found) == {e.key for e in grid}
+    summary = run(grid, folder, watching=told(seen.append))
+    records = read_records(folder.records)
+    assert set(records) == {e.key for e in grid}
     assert [r.error for r in seen] == [None] * 12
-    assert len(place.records.read_text().splitlines()) == 12
+    assert len(folder.records.read_text().splitlines()) == 12
     assert (summary.total, summary.done, summary.skipped, summary.left) == (12, 12, 0, 0)
-    again = run(grid, place, watching=told(lambda r: pytest.fail(f"{r.spec} was run again")))
+    again = run(grid, folder, watching=told(lambda r: pytest.fail(f"{r.spec} was run again")))
     assert (again.done, again.skipped, again.failed) == (12, 12, 0)
 
 
-def test_a_record_says_what_the_library_gives(place):
-    wanted = cell("gcn", 1, noise="symmetric", level=0.4)
-    run([wanted], place)
-    record = read_records(place.records)[wanted.key]
+def test_a_record_says_what_the_library_gives(folder):
+    wanted = spec("gcn", 1, noise="symmetric", level=0.4)
+    run([wanted], folder)
+    record = read_records(folder.records)[wanted.key]
     noisy = draw_noisy_graph(small("demo"), noise=wanted.noise_spec(), seed=1)
     outcome = classify_one(noisy, fit_one(noisy, "gcn", wanted.config, 1))
     assert record.metrics == {"accuracy": outcome.accuracy, "macro_f1": outcome.macro_f1}
@@ -116,13 +116,13 @@ def test_a_record_says_what_the_library_gives(place):
     assert record.processor == processor()
 
 
-def test_a_representation_gives_the_same_with_and_without_the_cache(place):
-    wanted = cell(noise="symmetric", level=0.2, rule="mlp", soft_labels="softmax")
-    run([wanted], place)
+def test_a_representation_gives_the_same_with_and_without_the_cache(folder):
+    wanted = spec(noise="symmetric", level=0.2, rule="mlp", soft_labels="softmax")
+    run([wanted], folder)
     noisy = draw_noisy_graph(small("demo"), noise=wanted.noise_spec(), seed=0)
     classifier = NodeClassifier("mlp", soft_labels="softmax", seed=0)
     outcome = classify_one(noisy, fit_one(noisy, "brgcl", wanted.config, 0), classifier)
-    assert read_records(place.records)[wanted.key].metrics["accuracy"] == outcome.accuracy
+    assert read_records(folder.records)[wanted.key].metrics["accuracy"] == outcome.accuracy
 
 
 @pytest.fixture
@@ -139,52 +139,52 @@ def trainings(monkeypatch):
     return counted
 
 
-def test_all_label_noise_cells_of_a_seed_cost_one_training(place, trainings):
+def test_all_label_noise_runs_of_a_seed_cost_one_training(folder, trainings):
     wanted = [
-        cell(noise=noise, level=level, protocol=protocol)
+        spec(noise=noise, level=level, protocol=protocol)
         for noise in ("symmetric", "pair")
         for level in (0.0, 0.2, 0.4)
         for protocol in ("clean-val", "no-val")
     ]
-    run(wanted, place)
+    run(wanted, folder)
     assert trainings == [("brgcl", 0)]
-    shared = [r.shared_training for r in read_records(place.records).values()]
+    shared = [r.shared_training for r in read_records(folder.records).values()]
     assert sorted(shared) == [False] + [True] * 9
 
 
-def test_the_training_is_there_after_a_stop(place, trainings):
-    run([cell()], place)
-    run([cell(noise="pair", level=0.4)], place)
+def test_the_training_is_there_after_a_stop(folder, trainings):
+    run([spec()], folder)
+    run([spec(noise="pair", level=0.4)], folder)
     assert trainings == [("brgcl", 0)]
-    assert len(list(place.cache.iterdir())) == 1
+    assert len(list(folder.cache.iterdir())) == 1
 
 
-def test_attribute_noise_is_a_training_of_its_own(place, trainings):
-    run([cell(), cell(noise="within", level=0.3), cell(noise="add", level=0.3)], place)
+def test_attribute_noise_is_a_training_of_its_own(folder, trainings):
+    run([spec(), spec(noise="within", level=0.3), spec(noise="add", level=0.3)], folder)
     assert len(trainings) == 3
 
 
 @pytest.mark.parametrize("method", ["gcn", "brgcl-joint", "s2gc"])
-def test_methods_that_read_labels_never_meet_the_cache(place, trainings, method):
+def test_methods_that_read_labels_never_meet_the_cache(folder, trainings, method):
     settings = {"brgcl-joint": SMALL, "gcn": {"epochs": 2}, "s2gc": {"epochs": 2}}[method]
     wanted = [
         RunSpec.of("demo", method, 0, settings, noise="symmetric", level=level)
         for level in (0.0, 0.2)
     ]
-    run(wanted, place)
+    run(wanted, folder)
     assert len(trainings) == 2
-    assert not place.cache.exists()
-    assert not any(r.shared_training for r in read_records(place.records).values())
+    assert not folder.cache.exists()
+    assert not any(r.shared_training for r in read_records(folder.records).values())
 
 
-def test_other_versions_have_another_file(place, monkeypatch):
-    run([cell()], place)
+def test_other_versions_have_another_file(folder, monkeypatch):
+    run([spec()], folder)
     monkeypatch.setattr(representations, "library_versions", lambda: {"torch": "another"})
-    run([cell(noise="pair", level=0.4)], place)
-    assert len(list(place.cache.iterdir())) == 2
+    run([spec(noise="pair", level=0.4)], folder)
+    assert len(list(folder.cache.iterdir())) == 2
 
 
-def test_a_failing_cell_is_recorded_and_the_rest_goes_on(place, monkeypatch):
+def test_a_failing_run_is_recorded_and_the_rest_goes_on(folder, monkeypatch):
     fit = runner.fit_one
 
     def broken(noisy, method, config, seed, **more):
@@ -193,21 +193,21 @@ def test_a_failing_cell_is_recorded_and_the_rest_goes_on(place, monkeypatch):
         return fit(noisy, method, config, seed, **more)
 
     monkeypatch.setattr(runner, "fit_one", broken)
-    wanted = [cell("gcn"), cell(), cell("gcn", noise="pair", level=0.2)]
-    summary = run(wanted, place)
+    wanted = [spec("gcn"), spec(), spec("gcn", noise="pair", level=0.2)]
+    summary = run(wanted, folder)
     assert (summary.done, summary.failed, summary.left) == (1, 2, 0)
     assert {record.reason for record in summary.failures} == {"RuntimeError: out of luck"}
-    found = read_records(place.records)
-    assert "out of luck" in found[wanted[0].key].error
-    assert "Traceback" in found[wanted[2].key].error
-    assert found[wanted[1].key].error is None
-    run(wanted, place, watching=told(lambda record: pytest.fail("was run again")))
+    records = read_records(folder.records)
+    assert "out of luck" in records[wanted[0].key].error
+    assert "Traceback" in records[wanted[2].key].error
+    assert records[wanted[1].key].error is None
+    run(wanted, folder, watching=told(lambda record: pytest.fail("was run again")))
     monkeypatch.setattr(runner, "fit_one", fit)
-    run(wanted, place, retry=True)
-    assert all(record.error is None for record in read_records(place.records).values())
+    run(wanted, folder, retry=True)
+    assert all(record.error is None for record in read_records(folder.records).values())
 
 
-def test_a_training_that_fails_is_tried_once_for_all_its_cells(place, monkeypatch):
+def test_a_training_that_fails_is_tried_once_for_all_its_runs(folder, monkeypatch):
     tried = []
 
     def broken(*arguments, **more):
@@ -215,19 +215,19 @@ def test_a_training_that_fails_is_tried_once_for_all_its_cells(place, monkeypatc
         raise RuntimeError("no training")
 
     monkeypatch.setattr(runner, "fit_one", broken)
-    wanted = [cell(noise="symmetric", level=level) for level in (0.0, 0.2, 0.4)]
-    run(wanted, place)
+    wanted = [spec(noise="symmetric", level=level) for level in (0.0, 0.2, 0.4)]
+    run(wanted, folder)
     assert len(tried) == 1
-    assert ["no training" in r.error for r in read_records(place.records).values()] == [True] * 3
+    assert ["no training" in r.error for r in read_records(folder.records).values()] == [True] * 3
 
 
-def test_cheapest_first_within_a_budget(place):
+def test_cheapest_first_within_a_budget(folder):
     def done(method, seconds):
         e = RunSpec.of("demo", method, 9, SMALL if method == "brgcl" else {"epochs": 3})
         return Record(e, {"accuracy": 0.5}, training_seconds=seconds)
 
     known = {r.spec.key: r for r in (done("brgcl", 500.0), done("gcn", 1.0))}
-    jobs = schedule([cell(), cell("gcn"), cell("gcn", 1)], known)
+    jobs = schedule([spec(), spec("gcn"), spec("gcn", 1)], known)
     assert [(j.specs[0].method, j.seconds) for j in jobs] == [
         ("gcn", 1.0),
         ("gcn", 1.0),
@@ -235,25 +235,25 @@ def test_cheapest_first_within_a_budget(place):
     ]
 
 
-def test_nothing_is_begun_that_would_not_end_in_time(place):
-    run([cell(seed=5)], place)
-    record = next(iter(read_records(place.records).values()))
+def test_nothing_is_begun_that_would_not_end_in_time(folder):
+    run([spec(seed=5)], folder)
+    record = next(iter(read_records(folder.records).values()))
     slow = Record(record.spec, record.metrics, config=record.config, training_seconds=1e6)
-    runner.append_record(place.records, slow)
-    run([cell(), cell("gcn")], place, deadline=time.time() + 60)
-    assert {r.spec.method for r in read_records(place.records).values()
+    runner.append_record(folder.records, slow)
+    run([spec(), spec("gcn")], folder, deadline=time.time() + 60)
+    assert {r.spec.method for r in read_records(folder.records).values()
             if r.spec.seed == 0} == {"gcn"}  # fmt: skip
-    before = scores(place)
-    run([cell("gcn", 3)], place, deadline=time.time() - 1)
-    assert scores(place) == before
+    before = scores(folder)
+    run([spec("gcn", 3)], folder, deadline=time.time() - 1)
+    assert scores(folder) == before
 
 
-def test_a_job_that_another_runner_has_is_left_to_it(place):
-    job = Job((cell(),), None)
-    with claim(place.records, job.name):
-        assert run_job(job, place) == []
-    assert len(run_job(job, place)) == 1
-    assert run_job(job, place) == []  # done meanwhile
+def test_a_job_that_another_runner_has_is_left_to_it(folder):
+    job = Job((spec(),), None)
+    with claim(folder.records, job.name):
+        assert run_job(job, folder) == []
+    assert len(run_job(job, folder)) == 1
+    assert run_job(job, folder) == []  # done meanwhile
 
 
 def test_several_workers_give_the_same_numbers(tmp_path, grid):
@@ -283,20 +283,20 @@ def test_a_cluster_gives_the_same_numbers(tmp_path, grid):
     assert scores(one) == scores(two)
 
 
-def test_a_graph_that_cannot_be_had_is_an_error_before_anything_is_run(place, monkeypatch):
+def test_a_graph_that_cannot_be_had_is_an_error_before_anything_is_run(folder, monkeypatch):
     def nowhere(name, root=None, *, seed=0):
         raise DataNotFound("not here")
 
     monkeypatch.setattr(runner, "available", lambda name, root: False)
     monkeypatch.setattr(runner, "load_dataset", nowhere)
     with pytest.raises(DataNotFound):
-        run([cell()], place)
-    assert not place.records.exists()
+        run([spec()], folder)
+    assert not folder.records.exists()
 
 
-def test_an_unknown_backend_is_an_error(place):
+def test_an_unknown_backend_is_an_error(folder):
     with pytest.raises(InputError, match="did you mean 'dask'"):
-        run([cell()], place, backend="desk")
+        run([spec()], folder, backend="desk")
 
 
 KILLED = """
@@ -307,27 +307,27 @@ from brgcl.benchmark.experiment import runs, load_experiment
 from brgcl.data import make_graph
 runner.load_dataset = lambda name, root=None, *, seed=0: make_graph(
     150, num_classes=3, num_features=40, labels_per_class=8, num_val=30, seed=1)
-grid = [cell.spec for cell in runs(load_experiment(sys.argv[1]))]
+grid = [planned.spec for planned in runs(load_experiment(sys.argv[1]))]
 runner.run(grid, runner.ResultsFolder(Path(sys.argv[2])))
 """
 
 
-def test_kill_costs_no_record_and_doubles_none(tmp_path, place, grid):
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "grid.toml"), str(place.records)]
+def test_kill_costs_no_record_and_doubles_none(tmp_path, folder, grid):
+    command = [sys.executable, "-c", KILLED, str(tmp_path / "grid.toml"), str(folder.records)]
     process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
     lines = 0
     while lines < 4 and process.poll() is None:
         time.sleep(0.01)
-        lines = place.records.read_bytes().count(b"\n") if place.records.exists() else 0
+        lines = folder.records.read_bytes().count(b"\n") if folder.records.exists() else 0
     process.send_signal(signal.SIGKILL)
     process.wait()
-    before = scores(place)
+    before = scores(folder)
     assert 4 <= len(before) <= 12
-    run(grid, place)
-    after = scores(place)
+    run(grid, folder)
+    after = scores(folder)
     assert set(after) == {e.key for e in grid}
     assert {key: after[key] for key in before} == before
-    keys = [json.loads(line)["key"] for line in place.records.read_text().splitlines()]
+    keys = [json.loads(line)["key"] for line in folder.records.read_text().splitlines()]
     assert len(keys) == len(set(keys)) == 12
 
 
@@ -345,56 +345,56 @@ def test_a_torn_training_is_trained_again(tmp_path):
             measurements={"seconds": 1.0},
         ),
     )
-    found = load_fitted(path)
-    assert found.measurements == {"seconds": 1.0}
-    assert (found.clustering.num_clusters, found.clustering.capped) == (2, True)
-    assert found.clustering.assignment.tolist() == [0, 1, 1]
-    assert found.confident.tolist() == [True, False, True]
+    read = load_fitted(path)
+    assert read.measurements == {"seconds": 1.0}
+    assert (read.clustering.num_clusters, read.clustering.capped) == (2, True)
+    assert read.clustering.assignment.tolist() == [0, 1, 1]
+    assert read.confident.tolist() == [True, False, True]
     path.write_bytes(path.read_bytes()[:-4])
     assert load_fitted(path) is None
 
 
-def test_prototypes_are_counted(place):
-    run([cell(task="prototypes")], place)
-    (record,) = read_records(place.records).values()
+def test_prototypes_are_counted(folder):
+    run([spec(task="prototypes")], folder)
+    (record,) = read_records(folder.records).values()
     assert record.metrics["num_prototypes"] >= 1
     assert 0 <= record.metrics["confident_share"] <= 1
 
 
-def test_clusters_are_scored(place):
-    wanted = [cell(task="cluster"), cell("gcn", task="cluster")]
-    run(wanted, place)
-    for record in read_records(place.records).values():
+def test_clusters_are_scored(folder):
+    wanted = [spec(task="cluster"), spec("gcn", task="cluster")]
+    run(wanted, folder)
+    for record in read_records(folder.records).values():
         assert set(record.metrics) == {"acc", "nmi", "ari"}
 
 
-def test_validation_nodes_are_scored_without_a_look_at_test_nodes(place, monkeypatch):
-    wanted = cell("gcn", scored_on="validation")
-    run([wanted], place)
+def test_validation_nodes_are_scored_without_a_look_at_test_nodes(folder, monkeypatch):
+    wanted = spec("gcn", scored_on="validation")
+    run([wanted], folder)
     data = small("demo")
     data.y = torch.where(data.test_mask, 0, data.y)
     monkeypatch.setattr(runner, "load_dataset", lambda name, root=None, *, seed=0: data)
     forget_graphs()
-    other = ResultsFolder(place.records.parent / "other" / "records.jsonl")
+    other = ResultsFolder(folder.records.parent / "other" / "records.jsonl")
     run([wanted], other)
-    assert scores(place) == scores(other)
+    assert scores(folder) == scores(other)
 
 
-def test_records_of_an_earlier_version_of_a_method_retire(place, trainings, monkeypatch):
-    run([cell("gcn"), cell()], place)
-    old = cell("gcn")
+def test_records_of_an_earlier_version_of_a_method_retire(folder, trainings, monkeypatch):
+    run([spec("gcn"), spec()], folder)
+    old = spec("gcn")
     monkeypatch.setitem(METHODS, "gcn", replace(METHODS["gcn"], version=2))
-    new = cell("gcn")
+    new = spec("gcn")
     assert new.key != old.key
-    assert {r.spec.method for r in read_records(place.records).values()} == {"brgcl"}
-    assert [job.specs for job in schedule([new, cell()], read_records(place.records))] == [(new,)]
-    run([new, cell()], place)
+    assert {r.spec.method for r in read_records(folder.records).values()} == {"brgcl"}
+    assert [job.specs for job in schedule([new, spec()], read_records(folder.records))] == [(new,)]
+    run([new, spec()], folder)
     assert trainings == [("gcn", 0), ("brgcl", 0), ("gcn", 0)]
-    assert new.key in read_records(place.records)
-    lines = [json.loads(line)["experiment"] for line in place.records.read_text().splitlines()]
+    assert new.key in read_records(folder.records)
+    lines = [json.loads(line)["experiment"] for line in folder.records.read_text().splitlines()]
     assert [line.get("method_version") for line in lines] == [None, None, 2]
     monkeypatch.undo()
-    assert old.key in read_records(place.records)
+    assert old.key in read_records(folder.records)
 
 
 def test_every_method_can_be_planned():
@@ -418,8 +418,8 @@ def test_the_command_survives_a_kill_on_cora(tmp_path, real_data):
     process.wait()
     before = read_records(records)
     assert len(before) < 30
-    found = subprocess.run(command, capture_output=True, check=True, text=True)
-    assert json.loads(found.stdout)["done"] == 30
+    resumed = subprocess.run(command, capture_output=True, check=True, text=True)
+    assert json.loads(resumed.stdout)["done"] == 30
     after = read_records(records)
     assert {key: after[key] for key in before} == before
     keys = [json.loads(line)["key"] for line in records.read_text().splitlines()]

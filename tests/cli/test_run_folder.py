@@ -9,6 +9,7 @@ from hashlib import sha256
 import pytest
 
 import brgcl
+from brgcl.atomic_files import write_text
 from brgcl.cli import run_folder
 from brgcl.cli.run_folder import claim_file, claim_folder
 from brgcl.errors import InputError
@@ -17,12 +18,8 @@ TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
 QUICK = [part for text in TINY for part in ("--set", text)]
 
 
-def put(folder, name="metrics.json", text="new"):
-    def write():
-        (folder.path / name).parent.mkdir(exist_ok=True)
-        (folder.path / name).write_text(text)
-
-    folder.write((name,), write)
+def put(folder, text="new"):
+    folder.write("metrics.json", write_text, text)
 
 
 def about(path):

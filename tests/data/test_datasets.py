@@ -11,7 +11,6 @@ import torch
 import brgcl
 from brgcl.data import DATASETS, available, dataset_status, load_dataset, make_graph
 from brgcl.data.catalogue import Dataset
-from brgcl.data.formats import read_planetoid
 from brgcl.errors import DataNotFound, InputError
 from brgcl.method.sparse import is_sparse
 
@@ -32,7 +31,6 @@ def tiny(write_planetoid, places, tmp_path, monkeypatch) -> Dataset:
         DATASETS["cora"],
         folder="tiny",
         files=files,
-        read=lambda folder, seed: read_planetoid(folder, "tiny"),
         num_nodes=7,
         num_edges=4,
         num_features=3,

@@ -45,17 +45,19 @@ def no_training(monkeypatch):
 
 
 def test_scores_are_means_over_the_draws(data):
-    found = evaluate(data, "gcn", config=GCN, noise=FLIPS, seeds=3)
-    summary = found.summary()
-    scores = [run.outcome.accuracy for run in found.runs]
+    result = evaluate(data, "gcn", config=GCN, noise=FLIPS, seeds=3)
+    summary = result.summary()
+    scores = [run.outcome.accuracy for run in result.runs]
     assert summary["accuracy_mean"] == pytest.approx(mean(scores))
     assert summary["accuracy_std"] == pytest.approx(stdev(scores))
-    assert summary["macro_f1_mean"] == pytest.approx(mean(r.outcome.macro_f1 for r in found.runs))
+    assert summary["macro_f1_mean"] == pytest.approx(mean(r.outcome.macro_f1 for r in result.runs))
     assert summary["n"] == 3
     assert summary["rules"] == ["own"] * 3
-    assert summary["noise_realised"] == pytest.approx(mean(r.noisy.label_noise for r in found.runs))
-    assert summary["seconds_mean"] == pytest.approx(mean(run.seconds for run in found.runs))
-    assert [run.seed for run in found.runs] == [0, 1, 2]
+    assert summary["noise_realised"] == pytest.approx(
+        mean(r.noisy.label_noise for r in result.runs)
+    )
+    assert summary["seconds_mean"] == pytest.approx(mean(run.seconds for run in result.runs))
+    assert [run.seed for run in result.runs] == [0, 1, 2]
 
 
 def test_a_single_draw_has_no_deviation(data):
@@ -64,12 +66,12 @@ def test_a_single_draw_has_no_deviation(data):
 
 def test_agreement_is_a_mean_over_all_draws(own):
     """Defect 14: cv_agreement and estimated_noise were those of the first draw alone."""
-    found = evaluate(own, config=OURS, noise=FLIPS, classifier=CENTROID, seeds=3)
-    summary = found.summary()
+    result = evaluate(own, config=OURS, noise=FLIPS, classifier=CENTROID, seeds=3)
+    summary = result.summary()
     for name in ("cv_agreement", "estimated_noise", "cv_ceiling"):
-        values = [getattr(run.agreement, name) for run in found.runs]
+        values = [getattr(run.agreement, name) for run in result.runs]
         assert summary[name] == pytest.approx(mean(values))
-    assert len({run.agreement.cv_agreement for run in found.runs}) > 1
+    assert len({run.agreement.cv_agreement for run in result.runs}) > 1
     assert summary["accuracy"] is None
     assert "accuracy_mean" not in summary
 
@@ -110,13 +112,13 @@ def test_clusters_are_summarized(data, own):
 
 def test_given_and_true_labels_are_apart(own, data):
     """Defect 15: the column `label` held flipped labels, unmarked."""
-    found = evaluate(own, "gcn", config=GCN, noise=FLIPS)
-    nodes = found.nodes()
+    result = evaluate(own, "gcn", config=GCN, noise=FLIPS)
+    nodes = result.nodes()
     assert "label" not in nodes
     labelled = nodes["label_true"].notna()
     assert labelled.sum() == 30
     assert (nodes["label_given"] != nodes["label_true"])[labelled].mean() == pytest.approx(
-        found.summary()["noise_realised"]
+        result.summary()["noise_realised"]
     )
     assert set(nodes["label_true"][labelled]) == set("abc")
     assert "label_true" not in evaluate(own, "gcn", config=GCN).nodes()
@@ -124,9 +126,9 @@ def test_given_and_true_labels_are_apart(own, data):
 
 
 def test_nodes_have_what_the_method_found(own):
-    found = evaluate(own, config=OURS, classifier=CENTROID, seeds=2)
-    nodes = found.nodes(1)
-    fitted = found.runs[1].fitted
+    result = evaluate(own, config=OURS, classifier=CENTROID, seeds=2)
+    nodes = result.nodes(1)
+    fitted = result.runs[1].fitted
     assert nodes["node_id"].tolist() == list(own.node_ids)
     assert nodes["pseudo_label"].tolist() == fitted.clustering.assignment.tolist()
     assert nodes["confidence"].tolist() == fitted.confidence.tolist()
@@ -187,9 +189,9 @@ def test_a_graph_may_differ_by_seed():
     def graph(seed):
         return make_graph(80, num_classes=2, num_features=20, labels_per_class=8, seed=seed)
 
-    found = evaluate(graph, "kmeans", seeds=[3, 5], classifier=CENTROID)
-    assert [run.seed for run in found.runs] == [3, 5]
-    assert torch.equal(found.runs[1].graph.y, graph(5).y)
+    result = evaluate(graph, "kmeans", seeds=[3, 5], classifier=CENTROID)
+    assert [run.seed for run in result.runs] == [3, 5]
+    assert torch.equal(result.runs[1].graph.y, graph(5).y)
 
 
 def test_a_graph_is_checked_once_for_all_draws(data, monkeypatch):

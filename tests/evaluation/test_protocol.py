@@ -159,7 +159,7 @@ def test_one_kind_of_noise_does_not_change_the_draw_of_another(data):
     assert torch.equal(labels.labels.train, whole.labels.train)
     assert torch.equal(attributes.graph.x.to_dense(), whole.graph.x.to_dense())
     assert torch.equal(edges.graph.edge_index, whole.graph.edge_index)
-    # and a part that is not asked for stays as it is
+    # and what is not asked for stays as it is
     assert same_graph(labels.graph, data)
     assert torch.equal(attributes.graph.edge_index, data.edge_index)
     assert torch.equal(edges.graph.x.to_dense(), data.x.to_dense())
@@ -169,8 +169,8 @@ def test_streams_of_two_purposes_and_of_two_seeds_differ():
     def first(seed, purpose):
         return float(torch.rand((), generator=generator_for(seed, purpose)))
 
-    found = {first(s, p) for s in range(20) for p in ("label-noise", "edge-noise", "training")}
-    assert len(found) == 60
+    numbers = {first(s, p) for s in range(20) for p in ("label-noise", "edge-noise", "training")}
+    assert len(numbers) == 60
     assert first(4, "training") == first(4, "training")
 
 

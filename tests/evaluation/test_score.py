@@ -103,24 +103,24 @@ def test_without_truth_there_is_no_accuracy(own, ours):
 
 
 def test_clusters_number_the_classes_unless_told_otherwise(noisy, ours):
-    found = cluster_one(noisy, ours)
-    assert found.num_clusters == 3
-    assert all(isinstance(score, float) for score in (found.acc, found.nmi, found.ari))
+    clusters = cluster_one(noisy, ours)
+    assert clusters.num_clusters == 3
+    assert all(isinstance(score, float) for score in (clusters.acc, clusters.nmi, clusters.ari))
     assert cluster_one(noisy, ours, 5).num_clusters == 5
 
 
 def test_clusters_number_the_classes_of_a_users_labels(own, ours):
     """Defect 34: 3 classes gave 6 clusters, though the help says as many as classes."""
-    found = cluster_one(own, ours)
-    assert found.num_clusters == 3
-    assert (found.acc, found.nmi, found.ari) == (None, None, None)
+    clusters = cluster_one(own, ours)
+    assert clusters.num_clusters == 3
+    assert (clusters.acc, clusters.nmi, clusters.ari) == (None, None, None)
 
 
 def test_without_labels_the_clusters_are_those_that_were_inferred(data, ours):
     bare = draw_noisy_graph(own_graph(data, None), noise=Noise())
-    found = cluster_one(bare, ours)
-    assert torch.equal(found.assignment, ours.clustering.assignment)
-    assert found.capped == ours.clustering.capped
+    clusters = cluster_one(bare, ours)
+    assert torch.equal(clusters.assignment, ours.clustering.assignment)
+    assert clusters.capped == ours.clustering.capped
     other = fit_one(bare, "kmeans", METHODS["kmeans"].config(), 0)  # finds no clusters itself
     by_dp_means = cluster_one(bare, other)
     assert by_dp_means.num_clusters == int(by_dp_means.assignment.max()) + 1

@@ -27,6 +27,7 @@ SETTINGS = {
     "warmup_epochs": 2,
     "hidden": 32,
     "dim": 16,
+    "num_layers": 2,
     "lr": 0.01,
     "drop1": 0.2,
     "drop2": 0.4,
@@ -52,6 +53,7 @@ def short_run() -> dict:
         "proto_loss": [epoch.proto_loss for epoch in model.history_],
         "num_prototypes_in_training": [epoch.num_prototypes for epoch in model.history_],
         "num_prototypes": model.num_prototypes_,
+        "num_clusters": model.num_clusters_,
         "confident_nodes": int(model.confident_.sum()),
         "representations": model.representations_[:3, :6].tolist(),
         "confidence": model.confidence_[:6].tolist(),
@@ -95,7 +97,7 @@ def test_representations_are_as_recorded(found, recorded):
 
 
 @pytest.mark.parametrize(
-    "name", ["num_prototypes_in_training", "num_prototypes", "confident_nodes"]
+    "name", ["num_prototypes_in_training", "num_prototypes", "num_clusters", "confident_nodes"]
 )
 def test_counts_are_as_recorded(found, recorded, name):
     assert found[name] == recorded[name]

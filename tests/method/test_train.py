@@ -19,8 +19,10 @@ from brgcl.method.train import (
     find_clusters,
     find_prototypes,
     make_encoder,
+    num_layers,
     num_negatives,
     representation_loss,
+    temperature,
     train,
 )
 from brgcl.method.views import View, two_views
@@ -99,7 +101,7 @@ def test_a_step_follows_the_gradient_of_the_whole_loss():
     config = BRGCLConfig(**SMALL).replace(epochs=1, warmup_epochs=0, proto_weight=0.7)
     found, _ = train(graph, config, torch.Generator().manual_seed(0))
     generator = torch.Generator().manual_seed(0)
-    encoder = make_encoder(10, config, generator)
+    encoder = make_encoder(graph.x.shape, config, generator)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=config.lr)
     views = two_views(graph, config.views, generator)
     node = contrast_views(encoder, graph, views, config, generator)
@@ -218,9 +220,10 @@ def test_training_that_diverges_stops_before_the_callback_sees_it(settings):
 
 def test_an_epoch_says_in_a_few_words_what_it_did():
     _, history = fit(two_blocks(), epochs=2, warmup_epochs=1)
-    assert str(history[0]) == f"loss {history[0].loss:.3f}"
-    assert str(history[1]).startswith(f"loss {history[1].loss:.3f}  K {history[1].num_prototypes}")
-    assert str(history[1]).endswith("%")
+    first, second = history
+    assert str(first) == f"loss {first.loss:.3f}  rank {first.effective_rank:.0f}"
+    assert f"  K {second.num_prototypes}  " in str(second)
+    assert str(second).endswith("%")
 
 
 # Patience
@@ -343,7 +346,7 @@ def test_double_precision_follows_the_attributes():
 def test_views_without_two_common_nodes_contrast_nothing(objective, survivors):
     graph = two_blocks(size=3)
     config = BRGCLConfig(node_objective=objective, hidden=4, dim=2)
-    encoder = make_encoder(10, config, torch.Generator().manual_seed(0))
+    encoder = make_encoder(graph.x.shape, config, torch.Generator().manual_seed(0))
     first = torch.arange(6) < 3 + survivors
     views = tuple(View(graph.adjacency.normalized, None, n) for n in (first, torch.arange(6) >= 3))
     loss = contrast_views(encoder, graph, views, config, torch.Generator())
@@ -397,6 +400,14 @@ def test_kmeans_takes_the_number_it_is_given():
     assert found.assignment.unique().numel() == 3
 
 
+def test_kmeans_without_a_number_waits_for_dp_means_to_end():
+    """However few rounds an epoch has: one cluster is opened per round."""
+    h = F.normalize(torch.randn(200, 12, generator=torch.Generator().manual_seed(0)), dim=1)
+    config = BRGCLConfig(clustering="kmeans", xi=0.8)
+    found = find_clusters(h, config, None, max_rounds=2)
+    assert found.num_clusters == dp_means(h, 0.8).num_clusters > 3
+
+
 def test_kmeans_without_a_number_keeps_the_one_that_dp_means_finds():
     h, _ = by_hand()
     config = BRGCLConfig(clustering="kmeans", xi=0.5)
@@ -404,6 +415,25 @@ def test_kmeans_without_a_number_keeps_the_one_that_dp_means_finds():
     assert torch.equal(first.assignment, dp_means(h, 0.5).assignment)
     moved = find_clusters(torch.cat([h, -5 * h]), config, first.centers, max_rounds=50)
     assert moved.num_clusters == first.num_clusters
+
+
+@pytest.mark.parametrize(
+    ("setting", "shape", "expected"),
+    [("auto", (10, 10), 2), ("auto", (10, 11), 1), (3, (10, 11), 3), (1, (10, 2), 1)],
+)
+def test_the_encoder_has_one_layer_where_attributes_outnumber_nodes(setting, shape, expected):
+    config = BRGCLConfig(num_layers=setting)
+    assert num_layers(config, *shape) == expected
+    assert len(make_encoder(shape, config, torch.Generator()).weights) == expected
+
+
+def test_the_temperature_falls_with_the_square_root_of_the_degree():
+    graph = two_blocks()
+    degree = 2 * graph.adjacency.num_edges / graph.adjacency.num_nodes
+    config = BRGCLConfig(tau=0.4, tau_degree=degree / 4)
+    assert temperature(config, graph) == pytest.approx(0.2)
+    assert temperature(config.replace(tau_degree=degree), graph) == 0.4
+    assert temperature(config.replace(tau_degree=None), graph) == 0.4
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_similar_partner_is_the_class_with_the_densest_links():
     density = link_density(CLASSES, EDGES, 3)
     torch.testing.assert_close(density[1, 2] / density[0, 1], torch.tensor(2.0).double())
     assert density[0, 2] == 0
-    assert similar_partners(CLASSES, EDGES, 3).tolist() == [1, 2, 1]
+    assert similar_partners(density).tolist() == [1, 2, 1]
     T = transition_matrix("similar", 0.25, 3, class_links=density)
     expected = torch.tensor([[0.75, 0.25, 0], [0, 0.75, 0.25], [0, 0.25, 0.75]])
     torch.testing.assert_close(T, expected.double())
@@ -78,12 +78,12 @@ def test_similar_partner_is_the_class_with_the_densest_links():
 def test_similar_partner_counts_density_and_not_edges():
     # class 0 has two edges to the three nodes of class 2, and one to the only node of class 1
     edges = torch.tensor([[0, 0, 0], [1, 2, 3]])
-    assert similar_partners(torch.tensor([0, 1, 2, 2, 2]), edges, 3)[0] == 1
+    assert similar_partners(link_density(torch.tensor([0, 1, 2, 2, 2]), edges, 3))[0] == 1
 
 
 def test_similar_partner_leaves_unlabelled_nodes_out_and_says_when_there_is_none():
     labels = torch.tensor([0, -1, 1, 2, 2])
-    assert similar_partners(labels, EDGES, 3).tolist() == [-1, 2, 1]
+    assert similar_partners(link_density(labels, EDGES, 3)).tolist() == [-1, 2, 1]
 
 
 def test_binary_symmetric_and_pair_are_the_same():

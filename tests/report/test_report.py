@@ -6,8 +6,9 @@ import torch
 
 from brgcl.errors import InputError
 from brgcl.method.train import Epoch
-from brgcl.report.figures import draw_history, draw_map
+from brgcl.report.figures import draw_cluster_number, draw_history, draw_map
 from brgcl.report.report import Picture, Report, Table, has_report_extra, write_report
+from brgcl.tasks.number_of_clusters import number_of_clusters
 
 pytestmark = pytest.mark.skipif(not has_report_extra(), reason="needs the report extra")
 
@@ -43,7 +44,7 @@ def test_every_text_is_escaped(tmp_path):
         pictures=[Picture(NASTY + '" onload="x', PNG, NASTY)],
         settings={NASTY: NASTY},
     )
-    write_report(page, tmp_path / "report.html", version="1")
+    write_report(tmp_path / "report.html", page, "1")
     reader = read(tmp_path / "report.html")
     assert "script" not in {tag for tag, _ in reader.tags}
     assert not any("onload" in attributes for _, attributes in reader.tags)
@@ -54,7 +55,7 @@ def test_every_text_is_escaped(tmp_path):
 
 def test_the_page_needs_nothing_else(tmp_path):
     page = Report("A", [], pictures=[Picture("P", PNG)])
-    write_report(page, tmp_path / "report.html", version="1")
+    write_report(tmp_path / "report.html", page, "1")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"https?://|<link|@import|<script", text)
     sources = [a["src"] for tag, a in read(tmp_path / "report.html").tags if tag == "img"]
@@ -63,7 +64,7 @@ def test_the_page_needs_nothing_else(tmp_path):
 
 def test_tables_come_in_order_with_their_cells(tmp_path):
     tables = [Table("One", ["a", "b"], [["1", "2"], ["3", "4"]], "why"), Table("Two", ["c"], [])]
-    write_report(Report("T", ["Said."], tables), tmp_path / "r.html", version="9.9")
+    write_report(tmp_path / "r.html", Report("T", ["Said."], tables), "9.9")
     texts = [text for text in read(tmp_path / "r.html").texts if text]
     start = texts.index("Said.")
     assert texts[start:] == [
@@ -102,6 +103,16 @@ def test_history_is_drawn_with_and_without_prototypes():
     assert draw_history(warm + late).png.startswith(PNG)
 
 
+@pytest.mark.parametrize("stability", [False, True])
+def test_the_number_of_clusters_is_drawn_over_the_price(stability):
+    found = number_of_clusters(
+        torch.eye(5).repeat(20, 1), prices=(0.1, 0.03, 0.01), stability=stability
+    )
+    picture = draw_cluster_number(found)
+    assert picture.png.startswith(PNG)
+    assert "5 clusters" in picture.note
+
+
 def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, tmp_path):
     import importlib
 
@@ -111,5 +122,5 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setattr(importlib, "import_module", absent)
     assert not has_report_extra()
     with pytest.raises(InputError, match=r"reports need jinja2; pip install 'brgcl\[report\]'"):
-        write_report(Report("A", []), tmp_path / "r.html", version="1")
+        write_report(tmp_path / "r.html", Report("A", []), "1")
     assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from brgcl.tasks.choose import clearly_better, most_right, one_error_better, right_nodes, shares
+from brgcl.tasks.choose import (
+    clearly_better,
+    folds_of_few,
+    most_right,
+    one_error_better,
+    right_nodes,
+    shares,
+    stratified_folds,
+)
 
 RATES = {"centroid": 0.5, "logistic": 0.6, "logistic+": 0.7, "mlp": 0.75}
 
@@ -100,3 +108,31 @@ def test_one_error_better_against_numpy(seed):
         gain.append(difference.mean() - difference.std(ddof=1) / 60**0.5)
     found = one_error_better({name: torch.from_numpy(flags) for name, flags in right.items()})
     assert found == list(RATES)[int(np.argmax(gain))]
+
+
+def test_folds_are_stratified_and_disjoint():
+    y = torch.tensor([0] * 10 + [1] * 20 + [-1] * 5)
+    folds = stratified_folds(y, seed=0)
+    assert [torch.bincount(y[fold]).tolist() for fold in folds] == [[2, 4]] * 5
+    assert torch.cat(folds).sort().values.tolist() == list(range(30))
+    again, other = stratified_folds(y, seed=0), stratified_folds(y, seed=1)
+    assert all(torch.equal(a, b) for a, b in zip(folds, again, strict=True))
+    assert not all(torch.equal(a, b) for a, b in zip(folds, other, strict=True))
+
+
+def test_a_class_with_fewer_labels_than_folds_has_no_strata():
+    assert stratified_folds(torch.tensor([0] * 5 + [1] * 4), seed=0) is None
+    assert len(stratified_folds(torch.tensor([0] * 5 + [1] * 5), seed=0)) == 5
+
+
+def test_few_labels_are_left_out_one_by_one():
+    folds = folds_of_few(torch.tensor([-1, 1, 0, 1, -1, 0]))
+    assert [fold.tolist() for fold in folds] == [[2], [5], [1], [3]]
+
+
+def test_of_many_labels_no_fold_holds_all_of_a_class():
+    y = torch.tensor([0] * 299 + [1] * 2)
+    folds = folds_of_few(y)
+    assert len(folds) == 5
+    assert torch.cat(folds).sort().values.tolist() == list(range(301))
+    assert max(int((y[fold] == 1).sum()) for fold in folds) == 1

@@ -8,10 +8,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted
 from torch_geometric.data import Data
 
-import brgcl.tasks.classify
+import brgcl.tasks.choose
+from brgcl.data import check_graph
 from brgcl.errors import InputError, NotFitted
 from brgcl.tasks.classify import NodeClassifier, out_of_fold_probabilities
-from brgcl.tasks.rules import CANDIDATES
+from brgcl.tasks.rules import AUTO_CANDIDATES, CANDIDATES
 
 RULES = ("centroid", "logistic", "mlp", "probe")
 
@@ -244,7 +245,7 @@ def test_a_clearly_better_rule_is_chosen_by_validation_labels(choice):
     z, y = crosses()
     train, validation, test = parts(y)
     classifier = quick(choice).fit(z, train, validation=validation)
-    assert tuple(classifier.scores_) == CANDIDATES
+    assert tuple(classifier.scores_) == (CANDIDATES if choice == "best" else AUTO_CANDIDATES)
     seen = validation if choice == "best" else None  # may it choose an epoch too?
     for rule in classifier.scores_:
         alone = quick(rule).fit(z, train, validation=seen).predict(z)
@@ -259,9 +260,9 @@ def test_a_clearly_better_rule_is_chosen_by_validation_labels(choice):
 def test_other_validation_labels_can_choose_another_rule():
     z, y = crosses()
     train, validation, _ = parts(y)
-    centroid = quick("centroid").fit(z, train).predict(z)
+    centroid = quick("bayes").fit(z, train).predict(z)
     liked = torch.where(validation >= 0, centroid, -1)
-    assert quick().fit(z, train, validation=liked).rule_ == "centroid"
+    assert quick().fit(z, train, validation=liked).rule_ == "bayes"
     assert quick().fit(z, train, validation=validation).rule_ == "mlp"
 
 
@@ -271,14 +272,31 @@ def test_of_equal_rules_the_most_cautious_is_taken(choice):
     train, validation, _ = parts(y)
     for given in (None, validation):
         classifier = quick(choice).fit(z, y if given is None else train, validation=given)
-        assert set(classifier.scores_.values()) == {1.0}
-        assert classifier.rule_ == "centroid"
+        assert set(classifier.scores_.values()) <= {1.0}
+        assert classifier.rule_ == ("centroid" if choice == "best" else "bayes")
 
 
-@pytest.mark.parametrize("choice", ["auto", "best"])
-def test_without_validation_labels_the_rule_is_chosen_by_cross_validation(choice):
+def test_without_validation_labels_auto_is_bayes():
+    z, y = blobs()
+    classifier = quick().fit(z, y)
+    assert (classifier.rule_, classifier.scores_) == ("bayes", {})
+    assert torch.equal(classifier.predict_proba(z), quick("bayes").fit(z, y).predict_proba(z))
+
+
+def test_predictions_of_all_nodes_are_smoothed_over_the_graph_and_of_some_are_not():
+    z, y = blobs(spread=0.8)
+    same = (y[:, None] == y[None]).fill_diagonal_(False)
+    graph = check_graph(Data(x=z, edge_index=same.nonzero().T, num_nodes=len(z)))
+    labels = torch.where(torch.arange(len(z)) % 2 == 0, y, -1)
+    plain, smoothed = quick("bayes").fit(z, labels), quick("bayes").fit(z, labels, graph=graph)
+    gain = [float((c.predict(z) == y).float().mean()) for c in (plain, smoothed)]
+    assert gain[1] > gain[0]
+    assert not torch.equal(smoothed.predict_proba(z)[:5], smoothed.predict_proba(z[:5]))
+
+
+def test_without_validation_labels_best_is_chosen_by_cross_validation():
     z, y = crosses()
-    classifier = quick(choice).fit(z, y)
+    classifier = quick("best").fit(z, y)
     assert classifier.rule_ == "mlp"
     assert classifier.scores_["mlp"] > classifier.scores_["centroid"]
     assert torch.equal(
@@ -290,10 +308,10 @@ def test_with_fewer_than_five_labels_in_a_class_the_rule_is_fixed():
     z, y = blobs()
     labels = y.clone()
     labels[4:12] = -1  # class 0 keeps four
-    classifier = quick().fit(z, labels)
+    classifier = quick("best").fit(z, labels)
     assert (classifier.rule_, classifier.scores_) == ("centroid", {})
     labels[4] = 0
-    assert len(quick().fit(z, labels).scores_) == 4
+    assert len(quick("best").fit(z, labels).scores_) == 4
 
 
 # Out of fold
@@ -302,7 +320,7 @@ def test_with_fewer_than_five_labels_in_a_class_the_rule_is_fixed():
 def fixed_folds(monkeypatch, labels):
     nodes = (labels >= 0).nonzero().squeeze(1)
     folds = [nodes[i::5] for i in range(5)]
-    monkeypatch.setattr(brgcl.tasks.classify, "stratified_folds", lambda labels, seed: folds)
+    monkeypatch.setattr(brgcl.tasks.choose, "stratified_folds", lambda labels, seed: folds)
 
 
 @pytest.mark.parametrize("rule", RULES)

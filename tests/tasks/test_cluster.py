@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from brgcl.errors import InputError
 from brgcl.tasks.checks import check_num_clusters
@@ -62,20 +63,37 @@ def test_cluster_with_a_number_is_kmeans():
     assert torch.equal(cluster(z, 3, seed=1).assignment, kmeans(z, 3, seed=1).assignment)
 
 
-def test_cluster_without_a_number_finds_it():
+def test_cluster_without_a_number_finds_it_and_says_why():
     z, truth = three_directions()
-    found = cluster(z, xi=0.4)
-    assert found.num_clusters == 3
+    found = cluster(z)
+    assert (found.num_clusters, found.capped) == (3, False)
+    assert found.num_clusters_null == found.null_numbers[found.prices.index(found.price)]
     assert clustering_accuracy(found.assignment, truth) == 1
-    unit = z / z.norm(dim=1, keepdim=True)
-    expected = (unit - found.centers[found.assignment]).square().sum() + 0.4 * 3
-    assert found.objective == pytest.approx(float(expected), rel=1e-4)
+    assert "3 clusters" in str(found)
 
 
-def test_a_higher_xi_gives_fewer_clusters():
+def test_a_higher_price_gives_fewer_clusters():
     z, _ = three_directions()
-    assert cluster(z, xi=100.0).num_clusters == 1
-    assert cluster(z, xi=0.01).num_clusters > 3
+    assert cluster(z, price=0.9).num_clusters == 1
+    assert cluster(z, price=0.05).num_clusters == 3
+
+
+def test_a_graph_moves_nodes_to_the_cluster_of_their_neighbours(monkeypatch):
+    """A node in the middle of two groups joins the one that its edges lead to."""
+    monkeypatch.setattr("brgcl.tasks.cluster.has_plateau", lambda h: False)
+    z = torch.tensor([[1.0, 0.1]] * 10 + [[0.1, 1.0]] * 10 + [[1.0, 1.0]])
+    for friends in (range(10), range(10, 20)):
+        edges = torch.tensor([[20] * 10, list(friends)])
+        graph = Data(x=z, edge_index=torch.cat([edges, edges.flip(0)], 1))
+        label = cluster(z, 2, graph=graph).assignment
+        assert label[20] == label[friends[0]]
+
+
+def test_a_graph_does_not_blur_groups_that_are_apart():
+    z, _ = three_directions()
+    edges = torch.stack([torch.arange(89), torch.arange(1, 90)])  # each joins two groups
+    graph = Data(x=z, edge_index=torch.cat([edges, edges.flip(0)], 1))
+    assert torch.equal(cluster(z, 3, graph=graph).assignment, cluster(z, 3).assignment)
 
 
 def test_arrays_and_zero_rows_are_fine():
@@ -98,7 +116,7 @@ def test_arrays_and_zero_rows_are_fine():
             {},
             "NaN or infinite values in 1 rows, the first at row 1",
         ),
-        (torch.ones(3, 2), {"xi": 0.0}, "xi must be above 0, got 0.0"),
+        (torch.ones(3, 2), {"price": 0.0}, r"price must be in \(0, 1\), got 0.0"),
     ],
 )
 def test_wrong_input_is_named(z, options, message):

@@ -20,17 +20,18 @@ from brgcl.tasks.bayes_rule import (
     penalty_for,
     soft_targets,
 )
+from brgcl.tasks.checks import transition_of
 from brgcl.tasks.label_noise import (
     LabelNoiseModel,
     class_means,
     coupling,
     estimated_transition,
     folds,
-    neighbours_of,
     noise_interval,
     noise_matrix,
     posterior,
     surroundings,
+    without_loops,
 )
 
 
@@ -124,7 +125,7 @@ def test_class_means_match_a_slow_reference():
 def test_neighbours_are_averaged_without_the_node_itself():
     graph = Data(x=torch.ones(4, 1), edge_index=torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]))
     p = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [1.0, 0.0]])
-    n = surroundings(p, neighbours_of(graph, 4))  # the mean of p is (5/8, 3/8)
+    n = surroundings(p, without_loops(transition_of(graph, 4)))  # the mean of p is (5/8, 3/8)
     assert n[1].tolist() == pytest.approx([0.75 - 0.625, 0.25 - 0.375])
     assert n[0].tolist() == pytest.approx([-0.625, 0.625])
     assert n[3].tolist() == [0.0, 0.0]  # no neighbours
@@ -135,7 +136,7 @@ def test_strong_coupling_does_not_give_all_nodes_to_the_largest_class():
     graph = block_graph(y, 0.8)
     rng = torch.Generator().manual_seed(0)
     log_p = (F.one_hot(y, 3) + torch.randn(150, 3, generator=rng)).log_softmax(1)
-    smooth = mean_field(log_p, neighbours_of(graph, 150), 10.0)
+    smooth = mean_field(log_p, without_loops(transition_of(graph, 150)), 10.0)
     assert torch.bincount(smooth.argmax(1), minlength=3).min() > 20
     assert accuracy(smooth, y) > accuracy(log_p, y)
 
@@ -161,7 +162,7 @@ def test_overconfident_probabilities_are_no_reason_to_smooth():
 def test_mean_field_without_coupling_changes_nothing():
     log_p = torch.randn(5, 2).log_softmax(1)
     graph = Data(x=torch.ones(5, 1), edge_index=torch.tensor([[0, 1], [1, 0]]))
-    assert mean_field(log_p, neighbours_of(graph, 5), 0.0) is log_p
+    assert mean_field(log_p, without_loops(transition_of(graph, 5)), 0.0) is log_p
 
 
 def test_margin_is_two_standard_errors_in_whole_numbers():

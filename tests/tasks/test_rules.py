@@ -13,5 +13,5 @@ def test_names_of_rules_are_imported_without_anything_heavy():
 
 
 def test_every_rule_is_a_choice_a_candidate_or_the_probe():
-    assert (*CHOICES, *CANDIDATES, "probe") == RULES
+    assert (*CHOICES, "bayes", *CANDIDATES, "probe") == RULES
     assert CANDIDATES[0] == FIXED_RULE

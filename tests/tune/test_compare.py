@@ -29,13 +29,13 @@ def comparison(default, other):
 
 
 def test_the_interval_is_students():
-    found = comparison((0.70, 0.72, 0.71), (0.72, 0.73, 0.74))
-    assert found.paired.mean == pytest.approx(0.02)
+    compared = comparison((0.70, 0.72, 0.71), (0.72, 0.73, 0.74))
+    assert compared.paired.mean == pytest.approx(0.02)
     half = 4.302653 * 0.01 / 3**0.5
-    assert found.paired.high == pytest.approx(0.02 + half)
-    assert found.paired.low == pytest.approx(0.02 - half)
-    assert found.verdict == "no clear difference"
-    assert "3 fresh draws (5 were wanted" in str(found)
+    assert compared.paired.high == pytest.approx(0.02 + half)
+    assert compared.paired.low == pytest.approx(0.02 - half)
+    assert compared.verdict == "no clear difference"
+    assert "3 fresh draws (5 were wanted" in str(compared)
 
 
 def test_the_verdict_follows_the_interval():
@@ -59,12 +59,12 @@ def drawing(graph, seen=None):
 
 def test_the_comparison_is_on_draws_that_tuning_did_not_see(data, tiny, grid):
     seen = []
-    tuning, found = tune_and_compare(drawing(data, seen), tiny, seed=4, draws=3, **grid)
+    tuning, compared = tune_and_compare(drawing(data, seen), tiny, seed=4, draws=3, **grid)
     assert seen[0] == 4
-    assert set(seen[1:]) == {5, 6, 7} == set(found.seeds)
-    assert found.metric == "accuracy"
-    assert (found.xi, found.gamma0) == tuning.rival.point != tuning.default.point
-    assert all(0 <= value <= 1 for value in found.default + found.other)
+    assert set(seen[1:]) == {5, 6, 7} == set(compared.seeds)
+    assert compared.metric == "accuracy"
+    assert (compared.xi, compared.gamma0) == tuning.rival.point != tuning.default.point
+    assert all(0 <= value <= 1 for value in compared.default + compared.other)
 
 
 def test_what_is_compared_follows_from_what_is_known(data, tiny):
@@ -74,15 +74,15 @@ def test_what_is_compared_follows_from_what_is_known(data, tiny):
     bare = own.clone()
     bare.y = torch.full_like(own.y, -1)
     for graph, metric in ((own, "cv_agreement"), (bare, "stability")):
-        _, found = tune_and_compare(drawing(graph), tiny, draws=2, xi=(0.1, 0.5), gamma0=(0.3,))
-        assert found.metric == metric
-        assert len(found.default) == len(found.other) == 2
+        _, compared = tune_and_compare(drawing(graph), tiny, draws=2, xi=(0.1, 0.5), gamma0=(0.3,))
+        assert compared.metric == metric
+        assert len(compared.default) == len(compared.other) == 2
 
 
 def test_nothing_is_compared_where_that_is_switched_off(data, tiny):
     seen = []
-    _, found = tune_and_compare(drawing(data, seen), tiny, draws=0, xi=(0.1,), gamma0=(0.3,))
-    assert found is None
+    _, compared = tune_and_compare(drawing(data, seen), tiny, draws=0, xi=(0.1,), gamma0=(0.3,))
+    assert compared is None
     assert seen == [0]
 
 
@@ -93,22 +93,22 @@ def test_the_budget_holds_for_search_and_comparison(data, clock, budget, draws, 
     def tick(done, total, text):
         clock[0] += 1
 
-    tuning, found = tune_and_compare(
+    tuning, compared = tune_and_compare(
         drawing(data), tiny, draws=3, budget=budget, report=tick, **grid
     )
     assert clock[0] <= budget
     assert tuning.cut == (budget < 70)
-    assert len(found.seeds) == draws
-    assert ("were wanted" in str(found)) == (draws < 3)
+    assert len(compared.seeds) == draws
+    assert ("were wanted" in str(compared)) == (draws < 3)
 
 
 def test_a_fresh_draw_that_the_budget_cannot_hold_is_left_out(data, clock, tiny):
     def tick(done, total, text):
         clock[0] += 1
 
-    _, found = tune_and_compare(
+    _, compared = tune_and_compare(
         drawing(data), tiny, draws=3, budget=14, report=tick, xi=(0.1, 0.5), gamma0=(0.3,)
     )
-    assert found is None
+    assert compared is None
     assert clock[0] <= 14
     assert "no time left" in compare.NOT_COMPARED

@@ -11,11 +11,11 @@ from brgcl.tune.criteria import Score, agreement, is_trivial, stability
 
 def test_every_label_is_held_out_once(data, labels, tiny):
     graph = prepare(data)
-    encoder = make_encoder(graph.x.shape[1], tiny, torch.Generator().manual_seed(0))
-    found = agreement(encoder, graph, labels, seed=0)
-    assert len(found.parts) == int((labels >= 0).sum())
-    assert set(found.parts) <= {0.0, 1.0}
-    assert found.error == pytest.approx(np.std(found.parts, ddof=1) / len(found.parts) ** 0.5)
+    encoder = make_encoder(graph.x.shape, tiny, torch.Generator().manual_seed(0))
+    score = agreement(encoder, graph, labels, seed=0)
+    assert len(score.values) == int((labels >= 0).sum())
+    assert set(score.values) <= {0.0, 1.0}
+    assert score.error == pytest.approx(np.std(score.values, ddof=1) / len(score.values) ** 0.5)
 
 
 def test_the_gain_is_paired():
@@ -37,6 +37,6 @@ def test_a_partition_that_says_nothing_is_recognised(sizes, trivial):
 
 def test_a_constant_partition_is_not_called_stable(data, tiny):
     graph = prepare(data)
-    encoder = make_encoder(graph.x.shape[1], tiny, torch.Generator().manual_seed(0))
-    assert stability(encoder, graph, tiny.replace(xi=1000.0), seed=0).parts == (0.0,) * 5
-    assert any(stability(encoder, graph, tiny.replace(xi=0.3), seed=0).parts)
+    encoder = make_encoder(graph.x.shape, tiny, torch.Generator().manual_seed(0))
+    assert stability(encoder, graph, tiny.replace(xi=1000.0), seed=0).values == (0.0,) * 5
+    assert any(stability(encoder, graph, tiny.replace(xi=0.3), seed=0).values)

@@ -13,8 +13,8 @@ pytest.importorskip("optuna")
 
 def test_the_surface_shows_every_setting_the_choice_and_the_holes(tuned):
     pytest.importorskip("matplotlib")
-    found = dataclasses.replace(tuned, tried=tuned.tried[:3]).to_dict()
-    axes = plot_searches({"small": found}).axes[0]
+    search = dataclasses.replace(tuned, tried=tuned.tried[:3]).to_dict()
+    axes = plot_searches({"small": search}).axes[0]
     (image,) = axes.get_images()
     assert image.get_array().count() == 3
     assert sorted(image.get_array().compressed()) == sorted(c.score for c in tuned.tried[:3])
@@ -28,8 +28,8 @@ def test_the_surface_shows_every_setting_the_choice_and_the_holes(tuned):
 
 def test_a_search_by_tpe_is_plotted_as_points(tuned):
     pytest.importorskip("matplotlib")
-    found = dataclasses.replace(tuned, mode="tpe").to_dict()
-    points = plot_searches({"small": found}).axes[0].collections[0]
+    search = dataclasses.replace(tuned, mode="tpe").to_dict()
+    points = plot_searches({"small": search}).axes[0].collections[0]
     assert points.get_offsets().tolist() == [[each.xi, each.gamma0] for each in tuned.tried]
     assert points.get_array().tolist() == [each.score for each in tuned.tried]
 

@@ -32,7 +32,7 @@ def test_a_killed_search_is_resumed(
 ):
     arguments = {"config": tiny, "trials": trials, "storage": tmp_path / "a" / "journal", **grid}
     with pytest.raises(KilledError):
-        tune(data, labels, report=killed_after(8), **arguments)  # two trainings and a part
+        tune(data, labels, report=killed_after(8), **arguments)  # two trainings and some epochs
     trained = []
     train = search.train_and_score
     monkeypatch.setattr(

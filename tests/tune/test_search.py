@@ -28,12 +28,12 @@ def test_the_grids_are_those_of_the_paper():
 def test_the_score_of_a_setting_is_what_the_estimator_would_get(data, labels, tiny, grid):
     """The representation of a tried setting is that of `BRGCL` with the same settings and seed."""
     config = tiny.replace(seed=3)
-    found = tune(data, labels, config=config, trials=1, seed=3, **grid)
+    tuning = tune(data, labels, config=config, trials=1, seed=3, **grid)
     z = BRGCL.from_config(config).fit(data).representations_
     expected = cross_validated_agreement(z, labels, rule="centroid", seed=3)
-    assert found.default.score == pytest.approx(expected.cv_agreement)
-    assert found.default.point == (config.xi, config.gamma0)
-    assert found.epochs == config.epochs
+    assert tuning.default.score == pytest.approx(expected.cv_agreement)
+    assert tuning.default.point == (config.xi, config.gamma0)
+    assert tuning.epochs == config.epochs
 
 
 def test_labels_in_the_graph_are_not_read(data, labels, tiny, scores):
@@ -86,23 +86,25 @@ def test_the_rival_of_a_default_that_stays_is_the_best_of_the_others():
 
 def test_the_grid_is_tried_whole_and_the_same_seed_gives_the_same(data, labels, tiny, grid, scores):
     first, second = (tune(data, labels, config=tiny, **grid) for _ in range(2))
-    assert [c.point for c in first.tried] == [(x, g) for x in grid["xi"] for g in grid["gamma0"]]
+    assert [each.point for each in first.tried] == [
+        (x, g) for x in grid["xi"] for g in grid["gamma0"]
+    ]
     assert (first.mode, first.wanted, first.cut) == ("grid", 6, False)
     assert scores(first) == scores(second)
     assert first.chosen.point == second.chosen.point == (first.config.xi, first.config.gamma0)
 
 
 def test_a_search_tries_as_many_different_settings_as_asked(data, labels, tiny, grid):
-    found = tune(data, labels, config=tiny, trials=5, **grid)
-    assert found.mode == "tpe"
-    assert len({c.point for c in found.tried}) == len(found.tried) == found.wanted == 5
+    tuning = tune(data, labels, config=tiny, trials=5, **grid)
+    assert tuning.mode == "tpe"
+    assert len({each.point for each in tuning.tried}) == len(tuning.tried) == tuning.wanted == 5
     assert tune(data, labels, config=tiny, trials=50, **grid).wanted == 6
 
 
 def test_a_default_off_the_grid_is_scored_too(data, labels, tiny):
-    found = tune(data, labels, config=tiny.replace(xi=0.8), xi=(0.1,), gamma0=(0.3,))
-    assert found.default.xi == 0.8
-    assert [c.point for c in found.tried] == [(0.1, 0.3)]
+    tuning = tune(data, labels, config=tiny.replace(xi=0.8), xi=(0.1,), gamma0=(0.3,))
+    assert tuning.default.xi == 0.8
+    assert [each.point for each in tuning.tried] == [(0.1, 0.3)]
 
 
 def test_large_graphs_get_few_short_trainings(data, labels, monkeypatch, tiny, grid):
@@ -110,9 +112,9 @@ def test_large_graphs_get_few_short_trainings(data, labels, monkeypatch, tiny, g
     monkeypatch.setattr(search, "FEW_EPOCHS", 6)
     monkeypatch.setattr(search, "FEW_SETTINGS", 2)
     config = tiny.replace(epochs=12, warmup_epochs=4)
-    found = tune(data, labels, config=config, **grid)
-    assert (found.mode, found.wanted, found.epochs) == ("tpe", 2, 6)
-    assert (found.config.epochs, found.config.warmup_epochs) == (12, 4)
+    tuning = tune(data, labels, config=config, **grid)
+    assert (tuning.mode, tuning.wanted, tuning.epochs) == ("tpe", 2, 6)
+    assert (tuning.config.epochs, tuning.config.warmup_epochs) == (12, 4)
     assert search._with_epochs(config, 6).warmup_epochs == 2
 
 
@@ -126,17 +128,17 @@ def test_scores_below_the_median_are_pruned(data, labels, monkeypatch, tiny):
 
     monkeypatch.setattr("brgcl.tune.tried_setting.agreement", fall)
     grid = {"xi": (0.1, 0.2, 0.3, 0.4, 0.5), "gamma0": (0.3, 0.6)}
-    found = tune(data, labels, config=tiny, **grid)
-    assert sum(c.pruned for c in found.tried) == 5
+    tuning = tune(data, labels, config=tiny, **grid)
+    assert sum(each.pruned for each in tuning.tried) == 5
 
 
 def test_no_training_begins_that_the_budget_cannot_hold(data, labels, clock, tiny, grid):
     def tick(done, total, text):
         clock[0] += 1
 
-    found = tune(data, labels, config=tiny, budget=14, report=tick, **grid)
-    assert found.cut
-    assert len(found.tried) == 4  # a second of warm-up, three seconds each; the next until 16
+    tuning = tune(data, labels, config=tiny, budget=14, report=tick, **grid)
+    assert tuning.cut
+    assert len(tuning.tried) == 4  # a second of warm-up, three seconds each; the next until 16
     assert clock[0] == 13
 
 
@@ -144,9 +146,9 @@ def test_a_training_that_takes_longer_than_expected_is_given_up(data, labels, cl
     def slower_and_slower(done, total, text):
         clock[0] += 1 + 10 * done
 
-    found = tune(data, labels, config=tiny, budget=20, report=slower_and_slower, **grid)
-    assert found.cut
-    assert [c.point for c in found.tried] == [found.default.point]
+    tuning = tune(data, labels, config=tiny, budget=20, report=slower_and_slower, **grid)
+    assert tuning.cut
+    assert [each.point for each in tuning.tried] == [tuning.default.point]
     assert clock[0] < 20 + 12
 
 
@@ -185,6 +187,6 @@ def test_labels_are_wanted_where_they_are_the_criterion(data, tiny):
 
 
 def test_a_tuning_is_saved_as_json(tuned):
-    found = json.loads(json.dumps(tuned.to_dict()))
-    assert len(found["trials"]) == found["trials_done"] == 6
-    assert {"xi", "gamma0", "score", "gain", "gain_error", "pruned"} < set(found["chosen"])
+    saved = json.loads(json.dumps(tuned.to_dict()))
+    assert len(saved["trials"]) == saved["trials_done"] == 6
+    assert {"xi", "gamma0", "score", "gain", "gain_error", "pruned"} < set(saved["chosen"])

@@ -14,11 +14,11 @@ def test_pruning_looks_at_the_score_after_the_warm_up():
 def test_a_hopeless_setting_stops_early(data, labels, tiny):
     task = TuningTask(prepare(data), labels, tiny)
     seen = []
-    found = train_and_score(
+    outcome = train_and_score(
         task, (0.1, 0.3), after_epoch=lambda e: seen.append(e.epoch), hopeless=lambda e, s: True
     )
     assert seen == [1, 2] == list(range(1, check_epochs(tiny)[0] + 1))
-    assert found.score is None
-    stopped = set_against(Score((1.0, 0.0)), (0.1, 0.3), found, tiny)
+    assert outcome.score is None
+    stopped = set_against(Score((1.0, 0.0)), (0.1, 0.3), outcome, tiny)
     assert stopped.pruned
     assert stopped.gain_error is None

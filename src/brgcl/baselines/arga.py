@@ -15,7 +15,7 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 from torch_geometric.nn import ARGA, ARGVA
 
@@ -23,7 +23,7 @@ from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Count, Positive, Scaling, Settings, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
@@ -101,11 +101,7 @@ def make_model(num_features: int, config: ARGAConfig, generator: torch.Generator
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: ARGAConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: ARGAConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train encoder and discriminator in turns and return the codes; `labels` are not read."""
     prepared = prepare(graph, config.attributes)

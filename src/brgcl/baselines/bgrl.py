@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import seeded
@@ -31,7 +31,7 @@ from brgcl.config import (
     Whole,
     setting,
 )
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -62,9 +62,7 @@ class BGRLConfig(Settings):
 class Network(nn.Module):
     """Two layers of PReLU(batch normalisation(A H W))."""
 
-    def __init__(
-        self, num_features: int, hidden: int, dim: int, generator: torch.Generator
-    ) -> None:
+    def __init__(self, num_features: int, hidden: int, dim: int, generator: Generator) -> None:
         super().__init__()
         self.weights = Encoder(num_features, hidden=hidden, dim=dim, generator=generator).weights
         # the statistics used at the end are all but those of the last view, as the authors set it
@@ -84,40 +82,25 @@ class Network(nn.Module):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: BGRLConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: BGRLConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the online network; `labels` are not read."""
     prepared = prepare(graph)
-    x = prepared.x
-    check_width(*x.shape, config.hidden, config.dim, config.predictor_hidden, config.dim)
-    online, target = (
-        Network(x.shape[1], config.hidden, config.dim, generator) for _ in range(2)
-    )  # the target starts from weights of its own
+    x, hidden, D, units = prepared.x, config.hidden, config.dim, config.predictor_hidden
+    check_width(*x.shape, hidden, D, units, D)
+    # the target starts from weights of its own
+    online, target = (Network(x.shape[1], hidden, D, generator) for _ in range(2))
     target.requires_grad_(False)
     with seeded(generator):
-        predictor = nn.Sequential(
-            nn.Linear(config.dim, config.predictor_hidden),
-            nn.PReLU(),
-            nn.Linear(config.predictor_hidden, config.dim),
-        )
-    optimizer = torch.optim.AdamW(
-        [*online.parameters(), *predictor.parameters()],
-        lr=config.lr,
-        weight_decay=config.weight_decay,
-    )
-    settings = (
-        ViewSettings("edges", config.drop1, config.mask1),
-        ViewSettings("edges", config.drop2, config.mask2),
-    )
+        predictor = nn.Sequential(nn.Linear(D, units), nn.PReLU(), nn.Linear(units, D))
+    weights = [*online.parameters(), *predictor.parameters()]
+    optimizer = torch.optim.AdamW(weights, lr=config.lr, weight_decay=config.weight_decay)
+    first = ViewSettings("edges", config.drop1, config.mask1)
+    second = ViewSettings("edges", config.drop2, config.mask2)
     for epoch in range(config.epochs):
-        optimizer.param_groups[0]["lr"] = config.lr * cosine_decay(
-            epoch, config.warmup_epochs, config.epochs
-        )
-        views = two_views(prepared, settings, generator)
+        rate = config.lr * cosine_decay(epoch, config.warmup_epochs, config.epochs)
+        optimizer.param_groups[0]["lr"] = rate
+        views = two_views(prepared, (first, second), generator)
         with torch.no_grad():
             targets = [target(x, view.adjacency, view.columns) for view in views]
         optimizer.zero_grad(set_to_none=True)
@@ -160,15 +143,11 @@ METHOD = Method(
     fit=fit,
     Config=BGRLConfig,
     kind="representation",
-    citation=(
-        "Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale "
-        "Representation Learning on Graphs via Bootstrapping, ICLR 2022"
-    ),
+    citation="Thakoor, Tallec, Azar, Azabou, Dyer, Munos, Velickovic & Valko, Large-Scale "
+    "Representation Learning on Graphs via Bootstrapping, ICLR 2022",
     cost="time O(E D + N D²); memory O(E + N D)",
     source="The authors' code for coauthor-cs",
-    sources={
-        "warmup_epochs": "A tenth of the epochs, as in the authors' code",
-    },
+    sources={"warmup_epochs": "A tenth of the epochs, as in the authors' code"},
     ours={
         "drop1": "by validation accuracy on cora and citeseer",
         "drop2": "likewise",

@@ -1,6 +1,5 @@
 """BRGCL as one of the methods: the estimator behind the common contract."""
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +8,6 @@ from torch_geometric.data import Data
 
 from brgcl.config import PAPER_LITERAL, PAPER_TABLE, BRGCLConfig
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
-from brgcl.method.dpmeans import Clustering
 from brgcl.model import BRGCL
 
 
@@ -35,11 +33,10 @@ def fit(
     model.fit(graph, callback=callback, checkpoint=checkpoint)
     return Fitted(
         model.representations_,
-        clustering=Clustering(
-            model.pseudo_labels_, model.prototypes_, math.nan, (), model.num_prototypes_capped_
-        ),
+        clustering=model.clustering_,
         confidence=model.confidence_,
         confident=model.confident_,
+        smooth=config.reported == "clusters",
         model=model,
     )
 
@@ -56,16 +53,17 @@ METHOD = Method(
     cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
     source="Ours, see parameters.md",
     sources={
-        "num_layers": "The paper",
         **dict.fromkeys(("drop1", "drop2", "mask1", "mask2", "tau"), GRACE),
         **dict.fromkeys(("alpha", "propagation_steps"), APPNP),
     },
     deviations=("Every reading of the paper is in [deviations.md](deviations.md), one line each.",),
     resumable=True,
+    version=2,
 )
 PAPER = replace(
     METHOD,
     name="brgcl-paper",
+    version=1,
     citation="Wang & Yang, Bayesian Robust Graph Contrastive Learning, 2022, as printed",
     cost="time O(N² D); memory O(E + N D)",
     sources={**METHOD.sources, **dict.fromkeys((*PAPER_LITERAL, "xi", "gamma0"), "The paper")},

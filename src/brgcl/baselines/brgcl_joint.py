@@ -16,13 +16,13 @@ from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from torch import nn
+from torch import Generator, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import labelled_nodes, seeded
 from brgcl.config import BRGCLConfig, Count, Positive, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.confidence import threshold
 from brgcl.method.inputs import prepare
 from brgcl.method.prototypes import prototype_loss
@@ -35,8 +35,8 @@ from brgcl.method.train import (
     resolve_proto_weight,
 )
 from brgcl.method.views import two_views
+from brgcl.tasks.classifiers import soft_targets
 from brgcl.tasks.rules import SoftLabels
-from brgcl.tasks.soft_labels import soft_targets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +57,7 @@ class BRGCLJointConfig(BRGCLConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: BRGCLJointConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: BRGCLJointConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train encoder and classifier together; return unit-length rows and class probabilities."""
     labels, nodes = labelled_nodes(labels, "brgcl-joint")
@@ -77,7 +73,7 @@ def fit(
         config.propagation_steps,
     )[nodes]  # (L, C)
     head = make_head(config.dim, config.head_units, labels.num_classes, generator)
-    encoder = make_encoder(x.shape[1], config, generator)
+    encoder = make_encoder(x.shape, config, generator)
     groups: list[dict[str, Any]] = [
         {"params": list(encoder.parameters()), "lr": config.lr},
         {"params": list(head.parameters()), "lr": config.head_lr},
@@ -135,6 +131,7 @@ METHOD = Method(
     ),
     cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
     source="The paper",
+    version=2,
     ours={
         "head_lr": "as for the perceptron that is trained after BRGCL",
         "class_weight": "the paper adds the two losses",
@@ -155,5 +152,4 @@ METHOD = Method(
             "with BRGCL and the same perceptron."
         ),
     ),
-    version=2,
 )

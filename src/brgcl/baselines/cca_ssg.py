@@ -13,12 +13,12 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
@@ -45,27 +45,17 @@ class CCASSGConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: CCASSGConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: CCASSGConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
-    perceptron = config.encoder == "mlp"
-    num_layers = 2 if perceptron else config.num_layers
-    check_width(*prepared.x.shape, *[config.hidden] * (num_layers - 1), config.dim)
-    network = Encoder(
-        prepared.x.shape[1],
-        hidden=config.hidden,
-        dim=config.dim,
-        num_layers=num_layers,
-        generator=generator,
-    )
+    perceptron, hidden, D = config.encoder == "mlp", config.hidden, config.dim
+    layers, (N, F_in) = 2 if perceptron else config.num_layers, prepared.x.shape
+    check_width(N, F_in, *[hidden] * (layers - 1), D)
+    network = Encoder(F_in, hidden=hidden, dim=D, num_layers=layers, generator=generator)
     # standardised columns hide the last bias; Adam would add up rounding errors in it
     network.biases[-1].requires_grad_(False)
-    norm = nn.BatchNorm1d(config.hidden) if perceptron else None
+    norm = nn.BatchNorm1d(hidden) if perceptron else None
     parameters = [*network.parameters(), *(norm.parameters() if norm is not None else ())]
     optimizer = torch.optim.Adam(parameters, lr=config.lr)
     settings = ViewSettings("edges", 0.0 if perceptron else config.drop, config.mask)
@@ -84,12 +74,8 @@ def fit(
 def encode(network: Encoder, norm: nn.BatchNorm1d | None, graph: Graph, view: View) -> Tensor:
     """Codes of all nodes in a view, `(N, D)`.
 
-    Args:
-        network: Weights of the layers.
-        norm: None for graph convolutions. With it, a perceptron of two layers that sees no edges,
-            normalised over all nodes before its ReLU.
-        graph: The graph.
-        view: What is left of it.
+    With `norm`, the network is a perceptron of two layers that sees no edges, normalised over all
+    nodes before its ReLU.
     """
     if norm is None:
         return network(graph.x, view.adjacency, view.columns)  # type: ignore[no-any-return]
@@ -104,16 +90,13 @@ METHOD = Method(
     fit=fit,
     Config=CCASSGConfig,
     kind="representation",
-    citation=(
-        "Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to "
-        "Self-supervised Graph Neural Networks, NeurIPS 2021"
-    ),
+    citation="Zhang, Wu, Yan, Wipf & Yu, From Canonical Correlation Analysis to Self-supervised "
+    "Graph Neural Networks, NeurIPS 2021",
     cost="time O(E D + N D²); memory O(E + N D)",
     source="The authors' code",
     sources={
-        "encoder": (
-            'The authors\' code; `"mlp"` for coauthor-cs: two layers, batch normalisation, no edges'
-        ),
+        "encoder": 'The authors\' code; `"mlp"` for coauthor-cs: two layers, batch normalisation, '
+        "no edges",
     },
     presets={
         "citeseer": {"num_layers": 1, "mask": 0.0, "decorrelation_weight": 0.0005, "epochs": 20},
@@ -124,9 +107,7 @@ METHOD = Method(
         "Both directions of an edge are dropped together.",
         "Attributes of coauthor-cs are scaled like all others.",
         "The loss is divided by D, which Adam does not notice.",
-        (
-            "The last layer has no bias: the loss does not depend on one, so that Adam "
-            "would only add up rounding errors in it."
-        ),
+        "The last layer has no bias: the loss does not depend on one, so that Adam would only add "
+        "up rounding errors in it.",
     ),
 )

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, stage
+from brgcl.baselines.shared.gcn_training import GCNConfig, fit_labels, gcn_method, train_gcn
+from brgcl.baselines.shared.inputs import labelled_nodes, stages
 from brgcl.config import Count, Fraction, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
 
@@ -46,13 +46,7 @@ class CLNodeConfig(GCNConfig):
 
 
 def local_difficulty(classes: Tensor, transition: Matrix, num_classes: int) -> Tensor:
-    """Entropy of the classes around each node, itself included, `(N,)`.
-
-    Args:
-        classes: Class of each node, `(N,)`.
-        transition: Row-stochastic adjacency with self-loops, `(N, N)`.
-        num_classes: C.
-    """
+    """Entropy of the classes `(N,)` around each node, itself included, `(N,)`."""
     share = transition @ F.one_hot(classes, num_classes).float()
     entropy: Tensor = torch.special.entr(share).sum(1)
     return entropy
@@ -86,18 +80,14 @@ def learned_share(epoch: int, config: CLNodeConfig) -> float:
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: CLNodeConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: CLNodeConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train, rank the labels, train anew; returns the second GCN's hidden layer and output."""
     labels, nodes = labelled_nodes(labels, "clnode")
     prepared = prepare(graph)
-    C, total = labels.num_classes, 2 * config.epochs
-    given = labels.train[nodes]
-    first = fit_labels(prepared, labels, nodes, given, config, generator, stage(report, 0, total))
+    C, given = labels.num_classes, labels.train[nodes]
+    one, two = stages(report, config.epochs, config.epochs)
+    first = fit_labels(prepared, labels, nodes, given, config, generator, one)
     assert first.probabilities is not None, "a GCN predicts"
     classes = torch.where(labels.train >= 0, labels.train, first.probabilities.argmax(1))
     difficulty = local_difficulty(classes, prepared.adjacency.transition, C)[nodes]
@@ -108,16 +98,13 @@ def fit(
         easy = ranked[: max(1, int(learned_share(epoch, config) * ranked.numel()))]
         return F.cross_entropy(logits[easy], labels.train[easy])
 
-    return train_gcn(
-        prepared, labels, config, generator, loss, stage(report, config.epochs, total)
-    ).fitted()
+    return train_gcn(prepared, labels, config, generator, loss, two).fitted()
 
 
-METHOD = Method(
+METHOD = gcn_method(
     name="clnode",
     fit=fit,
     Config=CLNodeConfig,
-    kind="classifier",
     citation="Wei et al., CLNode: Curriculum Learning for Node Classification, WSDM 2023",
     cost="time O(E h + N F h), two trainings; memory the same",
     source="The authors' code",
@@ -127,17 +114,12 @@ METHOD = Method(
         "start_share": "lambda; the authors search 0.25, 0.5 and 0.75 and record 0.75 for Cora",
         "full_after": "T; the authors search 50, 100 and 200 and record 100 for Cora",
     },
-    presets=GCN_PRESETS,
     deviations=(
-        (
-            "The two settings of the schedule are not searched inside the method; the "
-            "authors train nine networks and let validation accuracy choose."
-        ),
-        ("They stop after 50 epochs without progress; here all epochs run and the best is kept."),
-        (
-            "Their first network has a perceptron behind its convolutions, and z is the "
-            "softmax of what goes into it, 16 wide; here z are class probabilities."
-        ),
+        "The two settings of the schedule are not searched inside the method; the authors train "
+        "nine networks and let validation accuracy choose.",
+        "They stop after 50 epochs without progress; here all epochs run and the best is kept.",
+        "Their first network has a perceptron behind its convolutions, and z is the softmax of "
+        "what goes into it, 16 wide; here z are class probabilities.",
         "Dropout falls on attributes and hidden units as in `gcn`.",
         "Neighbours count by edge weight, where edges have one.",
     ),

@@ -8,27 +8,25 @@ smallest loss is what the *other* network learns from, so that neither confirms 
     R(t) = 1 - forget_rate * min(t / ramp_epochs, 1)
 """
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.twin_gcns import PeersConfig as PeersConfig
-from brgcl.baselines.shared.twin_gcns import kept_share, smallest, train_peers
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.baselines.shared.twin_gcns import peers_method, smallest, train_peers
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.inputs import prepare
 
 
 def exchanged_loss(first: Tensor, second: Tensor, target: Tensor, share: float) -> Tensor:
-    """Cross-entropy of each network on the nodes that are easiest for the other.
+    """Cross-entropy of each network on the share of nodes that is easiest for the other.
 
     Args:
         first: Logits of one network, `(n, C)`.
         second: Logits of the other, `(n, C)`.
         target: Given labels, `(n,)`.
-        share: Share of the nodes that is kept.
+        share: R(t), the share of the nodes that is kept.
     """
     losses = [F.cross_entropy(logits, target, reduction="none") for logits in (first, second)]
     easy = [smallest(values, share) for values in losses]
@@ -36,57 +34,29 @@ def exchanged_loss(first: Tensor, second: Tensor, target: Tensor, share: float) 
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: PeersConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: PeersConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train both networks; returns both hidden layers and their mean probabilities."""
     labels, nodes = labelled_nodes(labels, "co-teaching")
-    given = labels.train[nodes]
-
-    def loss(first: Tensor, second: Tensor, epoch: int) -> Tensor:
-        return exchanged_loss(first[nodes], second[nodes], given, kept_share(epoch, config))
-
-    return train_peers(prepare(graph), labels, config, generator, loss, report).fitted()
+    return train_peers(
+        prepare(graph), labels, nodes, config, generator, exchanged_loss, report
+    ).fitted()
 
 
-METHOD = Method(
+METHOD = peers_method(
     name="co-teaching",
     fit=fit,
     Config=PeersConfig,
-    kind="classifier",
-    citation=(
-        "Han et al., Co-teaching: Robust Training of Deep Neural Networks with Extremely "
-        "Noisy Labels, NeurIPS 2018"
-    ),
-    cost="time and memory O(E h + N F h), twice",
-    source="The GCN's authors",
-    sources={
-        "lr": "The GCN's authors; 0.001 in Co-teaching's code",
-        "epochs": "The authors' code, and the GCN's",
-        "forget_rate": "The authors: the true noise rate; 0.2 is that of the NoisyGL benchmark",
-    },
-    ours={
-        "ramp_epochs": "by validation accuracy, below; 10 in the authors' code",
-    },
-    presets=GCN_PRESETS,
+    citation="Han et al., Co-teaching: Robust Training of Deep Neural Networks with Extremely "
+    "Noisy Labels, NeurIPS 2018",
+    sources={"lr": "The GCN's authors; 0.001 in Co-teaching's code"},
     deviations=(
         "GCNs instead of image networks, and one batch of all labelled nodes.",
-        (
-            "The mean of the two probabilities predicts (the authors measure each network "
-            "alone), and the representation is both hidden layers side by side."
-        ),
-        (
-            "The released code divides a mean loss by its count once more, and starts the "
-            "ramp an epoch earlier."
-        ),
-        (
-            "This is the original method: what some graph benchmarks call Co-teaching is "
-            "Co-teaching+ (Yu et al. 2019), which learns only where the networks "
-            "disagree."
-        ),
+        "The mean of the two probabilities predicts (the authors measure each network alone), and "
+        "the representation is both hidden layers side by side.",
+        "The released code divides a mean loss by its count once more, and starts the ramp an "
+        "epoch earlier.",
+        "This is the original method: what some graph benchmarks call Co-teaching is Co-teaching+ "
+        "(Yu et al. 2019), which learns only where the networks disagree.",
     ),
-    oracle="the noise rate (forget_rate)",
 )

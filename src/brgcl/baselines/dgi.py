@@ -8,31 +8,21 @@ trained towards 1 and those of the negatives towards 0, by binary cross-entropy.
 `train_infomax` trains it, one view, until the training loss stops falling.
 """
 
-import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: InfomaxConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: InfomaxConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train until the loss stops falling; `labels` are not read."""
     prepared = prepare(graph)
-    codes = train_infomax(
-        prepared.x,
-        [prepared.adjacency.normalized],
-        config,
-        generator,
-        report,
-    )
-    return Fitted(codes)
+    operators = [prepared.adjacency.normalized]
+    return Fitted(train_infomax(prepared.x, operators, config, generator, report))
 
 
 METHOD = Method(
@@ -40,14 +30,10 @@ METHOD = Method(
     fit=fit,
     Config=InfomaxConfig,
     kind="representation",
-    citation=("Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019"),
+    citation="Velickovic, Fedus, Hamilton, Lio, Bengio & Hjelm, Deep Graph Infomax, ICLR 2019",
     cost="time and memory O(E D + N D)",
     source="The authors' code",
-    sources={
-        "epochs": "The authors' code; patience ends training long before",
-    },
-    presets={
-        "pubmed": {"dim": 256},
-    },
+    sources={"epochs": "The authors' code; patience ends training long before"},
+    presets={"pubmed": {"dim": 256}},
     deviations=("Shuffling X and multiplying by W is computed as shuffling X W.",),
 )

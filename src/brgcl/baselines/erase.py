@@ -26,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links
@@ -44,7 +44,7 @@ from brgcl.config import (
     require,
     setting,
 )
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_tensor
 
@@ -102,11 +102,7 @@ def squash(h: Tensor) -> Tensor:
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: ERASEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: ERASEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Learn representations, then classify them by logistic regression."""
     labels, nodes = labelled_nodes(labels, "erase")

@@ -11,16 +11,16 @@
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
-import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels, train_gcn
-from brgcl.baselines.shared.inputs import labelled_nodes, stage
+from brgcl.baselines.shared.gcn_training import GCNConfig, fit_labels, gcn_method
+from brgcl.baselines.shared.inputs import labelled_nodes, stages
 from brgcl.config import Count, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.inputs import prepare
 
 SMALLEST = 1e-5  # probability below which a label is as unlikely as it can be
@@ -36,76 +36,48 @@ class ForwardConfig(GCNConfig):
 
 
 def estimated_transition(probabilities: Tensor) -> Tensor:
-    """T, the probabilities at the surest node of each class, `(C, C)`; rows sum to 1.
-
-    Args:
-        probabilities: Of a network that learned the given labels, `(N, C)`.
-    """
+    """T, the probabilities `(N, C)` at the surest node of each class, `(C, C)`."""
     return probabilities[probabilities.argmax(0)]
 
 
 def forward_cross_entropy(logits: Tensor, target: Tensor, transition: Tensor) -> Tensor:
-    """Mean cross-entropy of the mixed predictions p T.
-
-    Args:
-        logits: `(n, C)`.
-        target: Given labels, `(n,)`.
-        transition: T, `(C, C)`.
-    """
+    """Mean cross-entropy of p T, from logits `(n, C)`, given labels `(n,)` and T `(C, C)`."""
     mixed = logits.softmax(1) @ transition
     return F.nll_loss(mixed.clamp_min(SMALLEST).log(), target)
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: ForwardConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: ForwardConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train, estimate T, train anew; returns the second GCN's hidden layer and probabilities."""
     labels, nodes = labelled_nodes(labels, "forward")
     given = labels.train[nodes]
     prepared = prepare(graph)
-    total = config.pretrain_epochs + config.epochs
     shorter = replace(config, epochs=config.pretrain_epochs)
-    first = fit_labels(prepared, labels, nodes, given, shorter, generator, stage(report, 0, total))
+    one, two = stages(report, config.pretrain_epochs, config.epochs)
+    first = fit_labels(prepared, labels, nodes, given, shorter, generator, one)
     assert first.probabilities is not None, "a GCN predicts"
     transition = estimated_transition(first.probabilities)
-    return train_gcn(
-        prepared,
-        labels,
-        config,
-        generator,
-        lambda logits, _: forward_cross_entropy(logits[nodes], given, transition),
-        stage(report, config.pretrain_epochs, total),
-    ).fitted()
+    loss = partial(forward_cross_entropy, transition=transition)
+    return fit_labels(prepared, labels, nodes, given, config, generator, two, loss)
 
 
-METHOD = Method(
+METHOD = gcn_method(
     name="forward",
     fit=fit,
     Config=ForwardConfig,
-    kind="classifier",
-    citation=(
-        "Patrini et al., Making Deep Neural Networks Robust to Label Noise: a Loss "
-        "Correction Approach, CVPR 2017"
-    ),
+    citation="Patrini et al., Making Deep Neural Networks Robust to Label Noise: a Loss Correction "
+    "Approach, CVPR 2017",
     cost="time O(E h + N F h), two trainings; memory the same",
-    source="The GCN's authors",
     sources={
         "epochs": "The NoisyGL benchmark",
         "pretrain_epochs": "The NoisyGL benchmark",
     },
-    presets=GCN_PRESETS,
     deviations=(
         "GCNs instead of image networks.",
-        (
-            "p T is kept above 1e-5 where the NoisyGL benchmark keeps p above it; that "
-            "benchmark also averages over all N C entries, which makes the loss C times "
-            "smaller, and looks for the surest node among those predicted to be of the "
-            "class."
-        ),
+        "p T is kept above 1e-5 where the NoisyGL benchmark keeps p above it; that benchmark also "
+        "averages over all N C entries, which makes the loss C times smaller, and looks for the "
+        "surest node among those predicted to be of the class.",
         "Validation labels choose the epoch of both networks.",
     ),
 )

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.reconstruction import num_columns, reconstruction_loss
 from brgcl.config import Count, Positive, Scaling, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -40,11 +41,7 @@ class GAEConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GAEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GAEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the autoencoder and return its codes; `labels` are not read."""
     prepared = prepare(graph, config.attributes)
@@ -71,26 +68,16 @@ METHOD = Method(
     fit=fit,
     Config=GAEConfig,
     kind="representation",
-    citation=(
-        "Kipf & Welling, Variational Graph Auto-Encoders, NeurIPS workshop on Bayesian "
-        "deep learning, 2016"
-    ),
+    citation="Kipf & Welling, Variational Graph Auto-Encoders, NeurIPS workshop on Bayesian deep "
+    "learning, 2016",
     cost="time O(N² D) exact or O(N m D) with m sampled nodes; memory O(E + N D)",
     source="The authors' code",
-    sources={
-        "attributes": "The authors' code takes attributes as given",
-    },
-    ours={
-        "num_negatives": "all pairs, as in the authors' code, up to 10,000 nodes; then 512",
-    },
+    sources={"attributes": "The authors' code takes attributes as given"},
+    ours={"num_negatives": "all pairs, as in the authors' code, up to 10,000 nodes; then 512"},
     deviations=(
-        (
-            "All edges are trained on; the authors' code is for link prediction and keeps "
-            "15 % of them for tests."
-        ),
-        (
-            "On large graphs every node is paired with 512 nodes drawn anew each epoch "
-            "instead of with all, which gives the same loss on average."
-        ),
+        "All edges are trained on; the authors' code is for link prediction and keeps 15 % of them "
+        "for tests.",
+        "On large graphs every node is paired with 512 nodes drawn anew each epoch instead of with "
+        "all, which gives the same loss on average.",
     ),
 )

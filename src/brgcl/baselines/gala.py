@@ -20,13 +20,13 @@ from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Positive, Scaling, Settings, Share, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency
 from brgcl.method.inputs import prepare
@@ -78,13 +78,7 @@ def sharpening(adjacency: Adjacency) -> Matrix:
 
 
 def attribute_loss(p: Tensor, weight: Tensor, x: Matrix) -> Tensor:
-    """Squared error |X - P W|² / (2 N), without P W.
-
-    Args:
-        p: Last hidden layer after sharpening, `(N, h)`.
-        weight: Last weights, `(h, F)`.
-        x: Attributes, `(N, F)`, dense or sparse; constant.
-    """
+    """Squared error |X - P W|² / (2 N), without P W, for P `(N, h)`, W `(h, F)`, X `(N, F)`."""
     error: Tensor = _SquaredError.apply(p, weight, x)  # type: ignore[no-untyped-call]
     return error / (2 * p.shape[0])
 
@@ -112,13 +106,7 @@ class _SquaredError(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Attributes that were taken away, and as many zeros.
-
-    Attributes:
-        row: Nodes, `(n,)`.
-        col: Columns, `(n,)`.
-        value: What stood there, `(n,)`.
-    """
+    """Attributes taken away, and as many zeros: their nodes, columns and values, `(n,)` each."""
 
     row: Tensor
     col: Tensor
@@ -131,13 +119,10 @@ class HeldOut:
         return float(pair.nan_to_num(-1.0))
 
 
-def hold_out(x: Matrix, share: float, generator: torch.Generator) -> tuple[Matrix, HeldOut | None]:
-    """Take a share of the non-zero attributes away; returns the rest and what was taken, if any.
+def hold_out(x: Matrix, share: float, generator: Generator) -> tuple[Matrix, HeldOut | None]:
+    """Take a share of the non-zero attributes away, `MOST_HELD_OUT` of them at most.
 
-    Args:
-        x: Attributes, `(N, F)`, dense or sparse; not changed.
-        share: Share of the non-zeros; at most `MOST_HELD_OUT` are taken.
-        generator: Draws them, and places of zeros.
+    Returns the rest, in the layout of `x`, and what was taken, if any.
     """
     if share == 0:
         return x, None
@@ -164,11 +149,7 @@ def hold_out(x: Matrix, share: float, generator: torch.Generator) -> tuple[Matri
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GALAConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GALAConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the autoencoder and return its middle layer; `labels` are not read."""
     N, num_features = graph.x.shape
@@ -211,10 +192,8 @@ METHOD = Method(
     fit=fit,
     Config=GALAConfig,
     kind="representation",
-    citation=(
-        "Park, Lee, Chang, Lee & Choi, Symmetric Graph Convolutional Autoencoder for "
-        "Unsupervised Graph Representation Learning, ICCV 2019"
-    ),
+    citation="Park, Lee, Chang, Lee & Choi, Symmetric Graph Convolutional Autoencoder for "
+    "Unsupervised Graph Representation Learning, ICCV 2019",
     cost="time O(E h + (N + F) h²); memory O(E + N h)",
     source="A public implementation for cora",
     sources={
@@ -228,15 +207,10 @@ METHOD = Method(
         "patience": "epochs without a gain on them",
     },
     deviations=(
-        (
-            "The authors' code is for images; widths and epochs for citation graphs are "
-            "those of a public implementation, without the second loss on edges that it "
-            "adds."
-        ),
+        "The authors' code is for images; widths and epochs for citation graphs are those of a "
+        "public implementation, without the second loss on edges that it adds.",
         "There is no cost on affinities.",
-        (
-            "Y is never stored: with P = S G, the square is <P'P, W W'> - 2 <P, X W'> + "
-            "|X|², in which the attributes stay sparse."
-        ),
+        "Y is never stored: with P = S G, the square is <P'P, W W'> - 2 <P, X W'> + |X|², in which "
+        "the attributes stay sparse.",
     ),
 )

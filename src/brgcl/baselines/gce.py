@@ -17,13 +17,13 @@ from typing import Annotated
 
 import torch
 from annotated_types import Interval
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, make_gcn, run_gcn, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.config import Count, Fraction, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 
 PRUNE_EVERY = 10  # epochs
@@ -62,11 +62,7 @@ def prunes_at(epoch: int, config: GCEConfig) -> bool:
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GCEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GCEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the GCN by L_q and return its last hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "gce")

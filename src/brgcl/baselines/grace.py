@@ -24,13 +24,13 @@ from typing import Annotated, Any, Literal
 import torch
 import torch.nn.functional as F
 from annotated_types import Ge
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import seeded
 from brgcl.config import Count, Positive, Settings, Share, ViewSettings, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
@@ -68,51 +68,31 @@ class GRACEConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GRACEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GRACEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train on pairs of views; `labels` are not read."""
     prepared = prepare(graph)
-    N, F_ = prepared.x.shape
-    check_width(*prepared.x.shape, 2 * config.dim, config.dim, config.projection_dim, config.dim)
-    network = Encoder(
-        F_,
-        hidden=2 * config.dim,
-        dim=config.dim,
-        activation=config.activation,
-        generator=generator,
-    )
+    x, D, units = prepared.x, config.dim, config.projection_dim
+    check_width(*x.shape, 2 * D, D, units, D)
+    activation, (N, F_in) = config.activation, x.shape
+    network = Encoder(F_in, hidden=2 * D, dim=D, activation=activation, generator=generator)
     with seeded(generator):
-        projection = nn.Sequential(
-            nn.Linear(config.dim, config.projection_dim),
-            nn.ELU(),
-            nn.Linear(config.projection_dim, config.dim),
-        )
-    optimizer = torch.optim.Adam(
-        [*network.parameters(), *projection.parameters()],
-        lr=config.lr,
-        weight_decay=config.weight_decay,
-    )
-    settings = (
-        ViewSettings("edges", config.drop1, config.mask1),
-        ViewSettings("edges", config.drop2, config.mask2),
-    )
+        projection = nn.Sequential(nn.Linear(D, units), nn.ELU(), nn.Linear(units, D))
+    weights = [*network.parameters(), *projection.parameters()]
+    optimizer = torch.optim.Adam(weights, lr=config.lr, weight_decay=config.weight_decay)
+    first = ViewSettings("edges", config.drop1, config.mask1)
+    second = ViewSettings("edges", config.drop2, config.mask2)
     count = num_negatives(config, N)
     for epoch in range(1, config.epochs + 1):
-        views = two_views(prepared, settings, generator)
-        p1, p2 = (
-            projection(network.activation(network(prepared.x, view.adjacency, view.columns)))
-            for view in views
-        )
+        views = two_views(prepared, (first, second), generator)
+        h1, h2 = (network(x, view.adjacency, view.columns) for view in views)
+        p1, p2 = (projection(network.activation(h)) for h in (h1, h2))
         loss = contrast(p1, p2, config.tau, negatives=sample_negatives(N, count, generator))
         descend(optimizer, loss)
         if report is not None:
             report(epoch, config.epochs, f"loss {loss.item():.3f}")
     with torch.no_grad():
-        return Fitted(network.activation(network(prepared.x, prepared.adjacency.normalized)))
+        return Fitted(network.activation(network(x, prepared.adjacency.normalized)))
 
 
 def num_negatives(config: GRACEConfig, num_nodes: int) -> int | None:
@@ -139,8 +119,7 @@ def contrast(
         p2: Projected codes of the same nodes in view 2, `(N, D)`.
         tau: Temperature.
         negatives: Distinct sampled nodes, `(m,)`, or None for all.
-        tile_bytes: Memory that similarities may take. Where all of them fit, they are computed
-            once instead of twice.
+        tile_bytes: Memory for similarities; where all fit, they are computed once, not twice.
     """
     w = F.normalize(torch.cat([p1, p2]), dim=1)
     loss: Tensor = _Contrast.apply(w, tau, negatives, tile_bytes)  # type: ignore[no-untyped-call]
@@ -244,62 +223,37 @@ def _sampled(w: Tensor, tau: float, negatives: Tensor, tile_bytes: int) -> tuple
     return loss / rows, gradient
 
 
+PRESETS: dict[str, dict[str, Any]] = {
+    "citeseer": {"dim": 256, "projection_dim": 256, "activation": "prelu",
+                 "drop2": 0.0, "mask2": 0.2, "tau": 0.9, "lr": 0.001},
+    "pubmed": {"dim": 256, "projection_dim": 256, "drop1": 0.4, "drop2": 0.1,
+               "mask1": 0.0, "mask2": 0.2, "tau": 0.7, "lr": 0.001, "epochs": 1500},
+    "coauthor-cs": {"dim": 256, "projection_dim": 256, "activation": "prelu",
+                    "drop1": 0.3, "drop2": 0.2, "epochs": 1000},
+}  # fmt: skip
+
 METHOD = Method(
     name="grace",
     fit=fit,
     Config=GRACEConfig,
     kind="representation",
-    citation=("Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020"),
+    citation="Zhu, Xu, Yu, Liu, Wu & Wang, Deep Graph Contrastive Representation Learning, 2020",
     cost="time O(N² D) exact or O(N m D) with m sampled negatives; memory O(E + N D)",
     source="The authors' code",
     ours={
-        "num_negatives": (
-            "all nodes, as the authors, up to 4,000 nodes, then a new sample of 512 in each epoch"
-        ),
+        "num_negatives": "all nodes, as the authors, up to 4,000 nodes, then a new sample of 512 "
+        "in each epoch",
     },
-    presets={
-        "citeseer": {
-            "dim": 256,
-            "projection_dim": 256,
-            "activation": "prelu",
-            "drop2": 0.0,
-            "mask2": 0.2,
-            "tau": 0.9,
-            "lr": 0.001,
-        },
-        "pubmed": {
-            "dim": 256,
-            "projection_dim": 256,
-            "drop1": 0.4,
-            "drop2": 0.1,
-            "mask1": 0.0,
-            "mask2": 0.2,
-            "tau": 0.7,
-            "lr": 0.001,
-            "epochs": 1500,
-        },
-        "coauthor-cs": {
-            "dim": 256,
-            "projection_dim": 256,
-            "activation": "prelu",
-            "drop1": 0.3,
-            "drop2": 0.2,
-            "epochs": 1000,
-        },
-    },
+    presets=PRESETS,
     reduced={
         name: {"num_negatives": 512, "epochs": 300}
         for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")
     },
     deviations=(
         "Both directions of an edge are dropped together.",
-        (
-            "The loss and its gradient are computed in tiles of rows and never hold N x N "
-            "numbers; the value is the same."
-        ),
-        (
-            "On graphs above 4,000 nodes negatives are sampled, the same nodes for every "
-            "row; `num_negatives=none` takes all."
-        ),
+        "The loss and its gradient are computed in tiles of rows and never hold N x N numbers; the "
+        "value is the same.",
+        "On graphs above 4,000 nodes negatives are sampled, the same nodes for every row; "
+        "`num_negatives=none` takes all.",
     ),
 )

@@ -19,14 +19,14 @@ from typing import Annotated
 import torch
 import torch.nn.functional as F
 from annotated_types import Ge, Interval
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.attention import Attention, Links, attend, mix
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Positive, Settings, Share, Weight, require, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
 
@@ -58,25 +58,17 @@ class GraphMAEConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: GraphMAEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: GraphMAEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the autoencoder and return the codes of its encoder; `labels` are not read."""
-    check_memory(
-        "graphmae",
-        4.0 * 16 * graph.num_nodes * config.dim,
-        f"set dim below {config.dim}, e.g. 128",
-    )
+    advice = f"set dim below {config.dim}, e.g. 128"
+    check_memory("graphmae", 4.0 * 16 * graph.num_nodes * config.dim, advice)
     prepared = prepare(graph)
     x, links = prepared.x, Links(prepared.adjacency)
     with seeded(generator):
         model = Autoencoder(x.shape[1], config)
-        optimizer = torch.optim.Adam(
-            model.parameters(), lr=config.lr, weight_decay=config.weight_decay
-        )
+        weights = model.parameters()
+        optimizer = torch.optim.Adam(weights, lr=config.lr, weight_decay=config.weight_decay)
         for epoch in range(config.epochs):
             rate = config.lr * (1 + math.cos(math.pi * epoch / config.epochs)) / 2
             optimizer.param_groups[0]["lr"] = rate
@@ -104,7 +96,7 @@ class Mask:
     shown: Tensor
 
 
-def draw_mask(num_nodes: int, config: GraphMAEConfig, generator: torch.Generator) -> Mask:
+def draw_mask(num_nodes: int, config: GraphMAEConfig, generator: Generator) -> Mask:
     """Draw the nodes to hide, and of these the ones to replace; at least one node is hidden."""
     order = torch.randperm(num_nodes, generator=generator)
     hidden = order[: max(1, int(config.mask * num_nodes))]
@@ -130,7 +122,7 @@ class Autoencoder(nn.Module):
         self.bridge = nn.Linear(config.dim, config.dim, bias=False)
         self.decoder = Attention(config.dim, 1, num_features)
 
-    def forward(self, x: Matrix, links: Links, mask: Mask, generator: torch.Generator) -> Tensor:
+    def forward(self, x: Matrix, links: Links, mask: Mask, generator: Generator) -> Tensor:
         """Mean error over the masked nodes."""
         p = self.config.input_dropout
         seen = x.dropout(p, generator) if p > 0 else x
@@ -198,10 +190,8 @@ METHOD = Method(
     fit=fit,
     Config=GraphMAEConfig,
     kind="representation",
-    citation=(
-        "Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph "
-        "Autoencoders, KDD 2022"
-    ),
+    citation="Hou, Liu, Cen, Dong, Yang, Wang & Tang, GraphMAE: Self-Supervised Masked Graph "
+    "Autoencoders, KDD 2022",
     cost="time O(E D + N D²); memory O(E + N D)",
     source="The authors' code",
     presets={
@@ -209,27 +199,17 @@ METHOD = Method(
             "heads": 2,
             "replace": 0.1,
             "exponent": 1.0,
-            "weight_decay": 2e-05,
+            "weight_decay": 2e-5,
             "epochs": 300,
         },
-        "pubmed": {
-            "dim": 1024,
-            "mask": 0.75,
-            "replace": 0.0,
-            "weight_decay": 1e-05,
-            "epochs": 1000,
-        },
+        "pubmed": {"dim": 1024, "mask": 0.75, "replace": 0.0, "weight_decay": 1e-5, "epochs": 1000},
     },
     deviations=(
-        (
-            "Rebuilt attributes are never stored: their products with the attributes and "
-            "their lengths follow from the codes, with the same value."
-        ),
+        "Rebuilt attributes are never stored: their products with the attributes and their lengths "
+        "follow from the codes, with the same value.",
         "Dropout of the input falls on attributes, not on the token.",
-        (
-            "A rebuilt row of zeros, as of an isolated hidden node in the first epoch, "
-            "gives no gradient."
-        ),
+        "A rebuilt row of zeros, as of an isolated hidden node in the first epoch, gives no "
+        "gradient.",
         "Edge weights multiply the attention.",
     ),
 )

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Scaling, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import scale
 
 
@@ -27,11 +28,7 @@ class KMeansConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: KMeansConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: KMeansConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Return the scaled attributes, dense; nothing is learned and `labels` are not read."""
     N, F = graph.x.shape
@@ -48,21 +45,16 @@ METHOD = Method(
     fit=fit,
     Config=KMeansConfig,
     kind="representation",
-    citation=(
-        "Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, 1982"
-    ),
+    citation="Lloyd, Least Squares Quantization in PCM, IEEE Transactions on Information Theory, "
+    "1982",
     cost="time and memory O(N F)",
     source="Ours",
     ours={
-        "attributes": (
-            "as in `brgcl`: rows to sum 1, or columns standardised where a value is negative"
-        ),
+        "attributes": "as in `brgcl`: rows to sum 1, or columns standardised where a value is "
+        "negative",
     },
     deviations=(
-        (
-            "Clustering gives every row unit length before K-means, for this method as "
-            "for all others."
-        ),
-        ("Rows of 0 and 1 and the same rows scaled to sum 1 therefore are one and the same input."),
+        "Clustering gives every row unit length before K-means, for this method as for all others.",
+        "Rows of 0 and 1 and the same rows scaled to sum 1 therefore are one and the same input.",
     ),
 )

@@ -6,13 +6,13 @@ the GCN on a graph without edges, A = I, and says what edges are worth.
 
 from dataclasses import dataclass
 
-import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.config import Count, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.graph import Graph, adjacency_from_edges
 from brgcl.method.inputs import scale
 
@@ -25,11 +25,7 @@ class MLPConfig(GCNConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: MLPConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: MLPConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the perceptron and return its hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "mlp")

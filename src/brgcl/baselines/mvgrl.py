@@ -19,11 +19,12 @@ from dataclasses import dataclass
 
 import scipy.sparse
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.infomax import InfomaxConfig, train_infomax
 from brgcl.config import Count, Fraction, Share, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_from_scipy
 from brgcl.method.views import Diffusion
@@ -45,24 +46,14 @@ class MVGRLConfig(InfomaxConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: MVGRLConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: MVGRLConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train until the loss stops falling; `labels` are not read."""
     prepared = prepare(graph)
     adjacency = prepared.adjacency.normalized
     diffusion = Diffusion(adjacency, config.alpha, config.steps)
-    codes = train_infomax(
-        prepared.x,
-        [adjacency, cut(diffusion, config.cutoff) if config.cutoff else diffusion],
-        config,
-        generator,
-        report,
-    )
-    return Fitted(codes)
+    operators = [adjacency, cut(diffusion, config.cutoff) if config.cutoff else diffusion]
+    return Fitted(train_infomax(prepared.x, operators, config, generator, report))
 
 
 def cut(diffusion: Diffusion, cutoff: float) -> Matrix:
@@ -89,37 +80,26 @@ METHOD = Method(
     fit=fit,
     Config=MVGRLConfig,
     kind="representation",
-    citation=(
-        "Hassani & Khasahmadi, Contrastive Multi-View Representation Learning on Graphs, ICML 2020"
-    ),
-    cost=(
-        "time O(K E D) with K rounds of diffusion, or O(K E N) once for a cut; memory O(E + N D)"
-    ),
+    citation="Hassani & Khasahmadi, Contrastive Multi-View Representation Learning on Graphs, ICML "
+    "2020",
+    cost="time O(K E D) with K rounds of diffusion, or O(K E N) once for a cut; memory O(E + N D)",
     source="The authors' code",
     sources={
         "cutoff": "The authors' code: S is cut on citeseer alone",
         "epochs": "The authors' code; patience ends training before",
     },
     ours={
-        "steps": (
-            "rounds of the power iteration that stands for the inverse; what is cut off "
-            "weighs 0.8^20 = 1 %"
-        ),
+        "steps": "rounds of the power iteration that stands for the inverse; what is cut off "
+        "weighs 0.8^20 = 1 %",
     },
-    presets={
-        "citeseer": {"cutoff": 0.01},
-    },
+    presets={"citeseer": {"cutoff": 0.01}},
     reduced={"pubmed": {"epochs": 300}, "coauthor-cs": {"epochs": 300}},
     deviations=(
-        (
-            "S is never built: products with it take 20 rounds over the edges; where it "
-            "is cut, it is made once, in tiles of columns, and kept sparse."
-        ),
+        "S is never built: products with it take 20 rounds over the edges; where it is cut, it is "
+        "made once, in tiles of columns, and kept sparse.",
         "The authors invert a dense matrix.",
-        (
-            "A step sees the whole graph; the authors take four crops of 2,000 "
-            "consecutive nodes, which leans on the order of the nodes."
-        ),
+        "A step sees the whole graph; the authors take four crops of 2,000 consecutive nodes, "
+        "which leans on the order of the nodes.",
         "Attributes are scaled on every data set.",
     ),
 )

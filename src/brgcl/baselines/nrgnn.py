@@ -21,11 +21,17 @@ from typing import Literal
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, BestEpoch, GCNConfig, make_gcn
+from brgcl.baselines.shared.gcn_training import (
+    GCN_PRESETS,
+    BestEpoch,
+    GCNConfig,
+    convolve,
+    make_gcn,
+)
 from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.baselines.shared.learned_edges import (
     Candidates,
@@ -35,11 +41,11 @@ from brgcl.baselines.shared.learned_edges import (
     without,
 )
 from brgcl.config import Count, Positive, Probability, Weight, require, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Adjacency, Graph
 from brgcl.method.inputs import prepare
-from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
+from brgcl.method.sparse import Matrix, csr_from_scipy, csr_tensor, csr_to_scipy, is_sparse
 
 BYTES_PER_PAIR = 100  # keys, both orders of the pattern, weights and their gradients
 
@@ -78,11 +84,7 @@ class NRGNNConfig(GCNConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: NRGNNConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: NRGNNConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the three networks; return the classifier's hidden layer and probabilities."""
     labels, nodes = labelled_nodes(labels, "nrgnn")
@@ -92,9 +94,8 @@ def fit(
     prepared = keep_proportions(graph)
     x, adjacency = prepared.x, prepared.adjacency
     N, F_in = x.shape
-    predictor = Encoder(
-        F_in, hidden=config.edge_hidden, dim=config.edge_hidden, generator=generator
-    )
+    units = config.edge_hidden
+    predictor = Encoder(F_in, hidden=units, dim=units, generator=generator)
     miner, classifier = (make_gcn(prepared, config, labels.num_classes, generator) for _ in "PG")
     parameters = [p for network in (predictor, miner, classifier) for p in network.parameters()]
     optimizer = torch.optim.Adam(parameters, lr=config.lr, weight_decay=config.weight_decay)
@@ -156,16 +157,12 @@ def keep_proportions(graph: Data) -> Graph:
 
 
 def candidates_to_labelled(
-    x: Matrix, nodes: Tensor, edges: Tensor, config: NRGNNConfig, generator: torch.Generator
+    x: Matrix, nodes: Tensor, edges: Tensor, config: NRGNNConfig, generator: Generator
 ) -> Candidates:
-    """Pair every node with the labelled nodes of the most similar attributes, both ways.
+    """Pair every node with the labelled nodes `(L,)` of the most similar attributes, both ways.
 
-    Args:
-        x: Attributes, `(N, F)`.
-        nodes: Labelled nodes, `(L,)`.
-        edges: Sorted keys of edges and self-loops, which are no candidates.
-        config: Settings; `n_p` = -1 pairs with all labelled nodes.
-        generator: Draws at most `pool` labelled nodes to search among.
+    Edges and self-loops, given by sorted keys, are no candidates. At most `pool` labelled nodes are
+    searched, drawn at random; `n_p` = -1 pairs with all of them.
     """
     N = x.shape[0]
     if config.n_p == -1:
@@ -183,19 +180,19 @@ def candidates_to_labelled(
 
 
 def candidates_to_mined(
-    z: Tensor, unlabelled: Tensor, mined: Tensor, config: NRGNNConfig, generator: torch.Generator
+    z: Tensor, unlabelled: Tensor, mined: Tensor, config: NRGNNConfig, generator: Generator
 ) -> Candidates:
     """Pair unlabelled nodes with those that have pseudo labels.
 
     "published": with all of them; messages flow to these, as in the authors' code. "sparse": each
-    with the `n_p` of the largest weights, both ways.
+    with the `n_p` of the largest weights, both ways, among at most `pool` drawn at random.
 
     Args:
         z: Codes of the edge predictor, `(N, D)`.
         unlabelled: Nodes without a given label, `(U,)`.
         mined: Those of them with a pseudo label, `(A,)`.
         config: Settings.
-        generator: Draws at most `pool` members to search among.
+        generator: Source of randomness.
     """
     N = len(z)
     if config.candidates == "published":
@@ -214,7 +211,7 @@ def candidates_to_mined(
     return Candidates.from_keys(both_ways(keys[other], N), N)
 
 
-def draw(nodes: Tensor, most: int, generator: torch.Generator) -> Tensor:
+def draw(nodes: Tensor, most: int, generator: Generator) -> Tensor:
     """Draw `most` of the nodes where there are more of them."""
     if len(nodes) <= most:
         return nodes
@@ -225,14 +222,7 @@ def rows_of(x: Matrix, nodes: Tensor) -> Tensor:
     """Some rows of a dense or CSR matrix, in its layout."""
     if not is_sparse(x.data):
         return x.data[nodes]
-    crow, col, value = x.data.crow_indices(), x.data.col_indices(), x.data.values()
-    length = crow.diff()[nodes]
-    starts = torch.zeros(len(nodes) + 1, dtype=torch.long)
-    starts[1:] = length.cumsum(0)
-    place = torch.arange(int(starts[-1])) + torch.repeat_interleave(
-        crow[nodes] - starts[:-1], length
-    )
-    return csr_tensor(starts, col[place], value[place], (len(nodes), x.shape[1]))
+    return csr_from_scipy(csr_to_scipy(x.data)[nodes.numpy()])
 
 
 def weigh(candidates: Candidates, z: Tensor, t_small: float) -> tuple[Candidates, Tensor]:
@@ -249,9 +239,7 @@ def weigh(candidates: Candidates, z: Tensor, t_small: float) -> tuple[Candidates
 def weighted_mix(fixed: Matrix, learned: list[tuple[Candidates, Tensor]]) -> Mix:
     """D^-1/2 (A + I + W) D^-1/2 as a product, D the row sums, differentiable in W too.
 
-    Args:
-        fixed: A + I, `(N, N)`.
-        learned: Candidates and their weights, which sum to W.
+    `fixed` is A + I, `(N, N)`; the candidates with their weights sum to W.
     """
     one = torch.ones(fixed.shape[0], 1)
     degree = fixed @ one
@@ -271,52 +259,22 @@ def weighted_mix(fixed: Matrix, learned: list[tuple[Candidates, Tensor]]) -> Mix
 
 def with_self_loops(adjacency: Adjacency) -> Matrix:
     """A + I with the weights of the edges, not normalised."""
-    shape = (adjacency.num_nodes, adjacency.num_nodes)
-    value = torch.ones(len(adjacency.col))
-    if adjacency.weight is not None:
-        value = adjacency.weight[adjacency.edge]
-    return Matrix(csr_tensor(adjacency.crow, adjacency.col, value, shape), symmetric=True)
-
-
-def convolve(
-    network: Encoder,
-    x: Matrix,
-    mix: Mix,
-    dropout: float = 0.0,
-    generator: torch.Generator | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Hidden layer and logits of a GCN; dropout falls on hidden units alone."""
-    hidden = F.relu(mix(x @ network.weights[0]) + network.biases[0])
-    used = hidden
-    if dropout > 0 and generator is not None:
-        used = hidden * (torch.rand(hidden.shape, generator=generator) >= dropout) / (1 - dropout)
-    return hidden, mix(used @ network.weights[1]) + network.biases[1]
+    crow, col, weight = adjacency.crow, adjacency.col, adjacency.weight
+    value = torch.ones(len(col)) if weight is None else weight[adjacency.edge]
+    return Matrix(csr_tensor(crow, col, value, (adjacency.num_nodes,) * 2), symmetric=True)
 
 
 def draw_non_edges(
-    edges: Tensor, num_nodes: int, per_node: int, generator: torch.Generator
+    edges: Tensor, num_nodes: int, per_node: int, generator: Generator
 ) -> Candidates:
-    """Draw `per_node` pairs i, j per node and keep those with i < j that are no edge.
-
-    Args:
-        edges: Sorted keys i N + j of edges and self-loops.
-        num_nodes: N.
-        per_node: Draws per node.
-        generator: Source of randomness.
-    """
+    """Draw `per_node` pairs i, j per node; keep those with i < j whose keys i N + j are no edge."""
     first, second = torch.randint(num_nodes, (2, per_node * num_nodes), generator=generator)
     keys = distinct((first * num_nodes + second)[first < second])
     return Candidates.from_keys(without(keys, edges), num_nodes)
 
 
 def edge_loss(z: Tensor, linked: Candidates, apart: Candidates) -> Tensor:
-    """Squared error of inner products, 1 wanted for edges and 0 for the others, L_E.
-
-    Args:
-        z: Codes, `(N, D)`.
-        linked: Edges E+, each once.
-        apart: Sampled non-edges E-.
-    """
+    """L_E: squared error of inner products, 1 wanted for edges E+ and 0 for non-edges E-."""
     error = (linked.inner_products(z) - 1).pow(2).sum() + apart.inner_products(z).pow(2).sum()
     return error * len(z) / max(len(linked.col) + len(apart.col), 1)
 
@@ -326,29 +284,22 @@ METHOD = Method(
     fit=fit,
     Config=NRGNNConfig,
     kind="classifier",
-    citation=(
-        "Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural "
-        "Network on Sparsely and Noisily Labeled Graphs, KDD 2021"
-    ),
-    cost=("time O(E D + (n_p + n_n) N D) per epoch, O(N pool D) per search; memory O(E + n_p N)"),
+    citation="Dai, Aggarwal & Wang, NRGNN: Learning a Label Noise-Resistant Graph Neural Network "
+    "on Sparsely and Noisily Labeled Graphs, KDD 2021",
+    cost="time O(E D + (n_p + n_n) N D) per epoch, O(N pool D) per search; memory O(E + n_p N)",
     source="The authors' code",
     sources={
         "dropout": "The authors' code; on hidden units alone",
-        "n_p": (
-            "The authors' default and that of NoisyGL; the authors' script takes -1, all "
-            "labelled nodes, for cora and citeseer (`candidates=published` only)"
-        ),
-        "alpha": ("The authors' code, for cora with uniform noise; they take 0.3 for pair noise"),
+        "n_p": "The authors' default and that of NoisyGL; the authors' script takes -1, all "
+        "labelled nodes, for cora and citeseer (`candidates=published` only)",
+        "alpha": "The authors' code, for cora with uniform noise; they take 0.3 for pair noise",
         "n_n": "The authors' code; may be lowered for large graphs",
     },
     ours={
-        "candidates": (
-            'edges to V_A of the n_p largest weights per node; `"published"`: all of them'
-        ),
-        "pool": (
-            "labelled nodes or members of V_A that the search looks at, a random draw "
-            "where there are more"
-        ),
+        "candidates": 'edges to V_A of the n_p largest weights per node; `"published"`: all of '
+        "them",
+        "pool": "labelled nodes or members of V_A that the search looks at, a random draw where "
+        "there are more",
     },
     presets={
         "citeseer": {"alpha": 3.0},
@@ -356,32 +307,19 @@ METHOD = Method(
         **GCN_PRESETS,
     },
     deviations=(
-        (
-            '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| '
-            'new edges, in both directions; `"published"` has all of them, from '
-            "unlabelled nodes to V_A, as the authors' code has."
-        ),
-        (
-            "The authors mean to leave existing edges out of the candidates, but their "
-            "code never does, since it compares different types; here they are left out "
-            "for labelled nodes."
-        ),
-        (
-            "Their first V_A comes from a pass with dropout; here it is empty until the "
-            "first pass without."
-        ),
-        (
-            "With `p_u=1.0` V_A is empty and their mean over it is not a number; here it "
-            "counts nothing."
-        ),
-        (
-            "Attributes are divided by the largest of all, so that binary ones stay as "
-            "they are, as for the authors (negative ones: standardized columns)."
-        ),
-        ("Without validation labels V_A follows the miner's predictions in every epoch."),
-        (
-            "The epoch with the best validation accuracy of the classifier is kept, the "
-            "last one where there are none."
-        ),
+        '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| new edges, in '
+        'both directions; `"published"` has all of them, from unlabelled nodes to V_A, as the '
+        "authors' code has.",
+        "The authors mean to leave existing edges out of the candidates, but their code never "
+        "does, since it compares different types; here they are left out for labelled nodes.",
+        "Their first V_A comes from a pass with dropout; here it is empty until the first pass "
+        "without.",
+        "With `p_u=1.0` V_A is empty and their mean over it is not a number; here it counts "
+        "nothing.",
+        "Attributes are divided by the largest of all, so that binary ones stay as they are, as "
+        "for the authors (negative ones: standardized columns).",
+        "Without validation labels V_A follows the miner's predictions in every epoch.",
+        "The epoch with the best validation accuracy of the classifier is kept, the last one where "
+        "there are none.",
     ),
 )

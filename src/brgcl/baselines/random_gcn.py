@@ -7,11 +7,12 @@ the averaging over neighbours and to the width; a trained encoder has to do bett
 from dataclasses import dataclass
 
 import torch
+from torch import Generator
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.encoder import Encoder
 from brgcl.method.inputs import prepare
 
@@ -26,23 +27,13 @@ class RandomGCNConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: RandomGCNConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: RandomGCNConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Run the encoder once; nothing is learned and `labels` are not read."""
     N, F = graph.x.shape
     check_memory("random-gcn", 3 * 4.0 * N * config.hidden, "make it narrower (hidden)")
     prepared = prepare(graph)
-    encoder = Encoder(
-        F,
-        hidden=config.hidden,
-        dim=config.dim,
-        num_layers=config.num_layers,
-        generator=generator,
-    )
+    encoder = Encoder(F, generator=generator, **config.to_dict())
     with torch.no_grad():
         z = encoder(prepared.x, prepared.adjacency.normalized)
     if report is not None:
@@ -55,10 +46,8 @@ METHOD = Method(
     fit=fit,
     Config=RandomGCNConfig,
     kind="representation",
-    citation=(
-        "Kipf & Welling, Semi-Supervised Classification with Graph Convolutional "
-        "Networks, ICLR 2017, untrained as in its appendix"
-    ),
+    citation="Kipf & Welling, Semi-Supervised Classification with Graph Convolutional Networks, "
+    "ICLR 2017, untrained as in its appendix",
     cost="time O(E D + N D²), once; memory O(E + N D)",
     source="Ours, as in `brgcl`",
     deviations=("ReLU instead of tanh, and more units.",),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.descent import descend
@@ -21,7 +21,7 @@ from brgcl.baselines.shared.diffusion import diffuse as diffuse
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import check_memory, labelled_nodes
 from brgcl.config import Count, Positive, Probability, Settings, Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import is_sparse
@@ -72,11 +72,7 @@ def _unit_columns(size: int, places: Tensor) -> Tensor:
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: S2GCConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: S2GCConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Diffuse once, train the regression, return logits as representations, and probabilities."""
     labels, trained = labelled_nodes(labels, "s2gc")

@@ -18,12 +18,12 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from sklearn.exceptions import ConvergenceWarning
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Scaling, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
 from brgcl.tasks.cluster import kmeans
@@ -92,10 +92,10 @@ def intra_distance(z: Tensor, assignment: Tensor) -> float:
 
 def fit(
     graph: Data,
-    labels: ObservedLabels | None,
+    labels: Labels,
     config: S2GCFeaturesConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    generator: Generator,
+    report: Hook = None,
 ) -> Fitted:
     """Raise the power until the distance inside clusters rises; `labels` are not read."""
     check_memory("s2gc-features", 3 * 4.0 * graph.x.numel(), "use fewer attributes")
@@ -131,18 +131,15 @@ METHOD = Method(
     fit=fit,
     Config=S2GCFeaturesConfig,
     kind="representation",
-    citation=(
-        "Zhu & Koniusz, Simple Spectral Graph Convolution, ICLR 2021, as its code clusters nodes"
-    ),
+    citation="Zhu & Koniusz, Simple Spectral Graph Convolution, ICLR 2021, as its code clusters "
+    "nodes",
     cost="time O(E F + N F D) per power; memory O(E + N F)",
     source="The authors' code",
     sources={
         "num_clusters": "The authors' code: the number of classes, here that of cora",
         "attributes": "The authors' code takes attributes as given",
     },
-    ours={
-        "max_nodes": "on large graphs the distance is measured on a sample",
-    },
+    ours={"max_nodes": "on large graphs the distance is measured on a sample"},
     presets={
         "citeseer": {"num_clusters": 6},
         "pubmed": {"num_clusters": 3},
@@ -150,13 +147,10 @@ METHOD = Method(
         "ogbn-arxiv": {"num_clusters": 40},
     },
     deviations=(
-        (
-            "The number of classes is told, as the authors do; it chooses the power and "
-            "nothing else."
-        ),
+        "The number of classes is told, as the authors do; it chooses the power and nothing else.",
         "On another graph it is 7 unless set.",
         "The singular vectors come from a randomised iteration.",
-        ("Beyond 5,000 nodes the distance is measured on 5,000 of them, drawn at random."),
+        "Beyond 5,000 nodes the distance is measured on 5,000 of them, drawn at random.",
     ),
     oracle="the number of classes (num_clusters), which chooses the power",
 )

@@ -9,18 +9,18 @@ of the absolute error, which wrong labels can move only so far; the first keeps 
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
-import torch
 import torch.nn.functional as F
 from annotated_types import Lt
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCNConfig, fit_labels, gcn_method
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.config import Count, Weight, require, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.inputs import prepare
 
 
@@ -44,60 +44,38 @@ class SCEConfig(GCNConfig):
 def symmetric_cross_entropy(
     logits: Tensor, target: Tensor, alpha: float, beta: float, log_zero: float
 ) -> Tensor:
-    """Mean of alpha CE + beta RCE over nodes.
-
-    Args:
-        logits: `(n, C)`.
-        target: Given labels, `(n,)`.
-        alpha: Weight of cross-entropy.
-        beta: Weight of reverse cross-entropy.
-        log_zero: A.
-    """
+    """Mean of alpha CE + beta RCE, from logits `(n, C)` and given labels `(n,)`."""
     p = logits.softmax(1).gather(1, target[:, None])
     return alpha * F.cross_entropy(logits, target) - beta * log_zero * (1 - p).mean()
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: SCEConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: SCEConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the GCN by both terms and return its last hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "sce")
     given = labels.train[nodes]
-
-    def loss(logits: Tensor, _: int) -> Tensor:
-        return symmetric_cross_entropy(
-            logits[nodes], given, config.alpha, config.beta, config.log_zero
-        )
-
-    return train_gcn(prepare(graph), labels, config, generator, loss, report).fitted()
+    loss = partial(
+        symmetric_cross_entropy, alpha=config.alpha, beta=config.beta, log_zero=config.log_zero
+    )
+    return fit_labels(prepare(graph), labels, nodes, given, config, generator, report, loss)
 
 
-METHOD = Method(
+METHOD = gcn_method(
     name="sce",
     fit=fit,
     Config=SCEConfig,
-    kind="classifier",
-    citation=(
-        "Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV 2019"
-    ),
-    cost="time and memory O(E h + N F h)",
-    source="The GCN's authors",
+    citation="Wang et al., Symmetric Cross Entropy for Robust Learning with Noisy Labels, ICCV "
+    "2019",
     sources={
         "epochs": "The NoisyGL benchmark",
         "alpha": "The paper, as recalled, and the NoisyGL benchmark",
         "beta": "The paper, as recalled, and the NoisyGL benchmark",
         "log_zero": "A; the paper, as recalled",
     },
-    presets=GCN_PRESETS,
     deviations=(
         "The network is the GCN of this library instead of an image network.",
-        (
-            "The NoisyGL benchmark puts logits where the formula has probabilities; here "
-            "they are probabilities."
-        ),
+        "The NoisyGL benchmark puts logits where the formula has probabilities; here they are "
+        "probabilities.",
     ),
 )

@@ -13,13 +13,13 @@
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, fit_labels
-from brgcl.baselines.shared.inputs import labelled_nodes, stage
+from brgcl.baselines.shared.gcn_training import GCNConfig, fit_labels, gcn_method
+from brgcl.baselines.shared.inputs import labelled_nodes, stages
 from brgcl.config import Weight, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.graph import Adjacency
 from brgcl.method.inputs import prepare
 
@@ -32,14 +32,7 @@ class SelfTrainingConfig(GCNConfig):
 
 
 def quotas(labels: Tensor, num_classes: int, adjacency: Adjacency, factor: float) -> Tensor:
-    """t_c, the number of nodes to add for each class, `(C,)`.
-
-    Args:
-        labels: Given labels of the labelled nodes, `(n,)`.
-        num_classes: C.
-        adjacency: The graph.
-        factor: How many times eta labels are added in all.
-    """
+    """t_c, the number of nodes to add for each class, `(C,)`, from the given labels `(n,)`."""
     degree = max(2 * adjacency.num_edges / adjacency.num_nodes, 1)
     eta = adjacency.num_nodes / degree**2
     count = torch.bincount(labels, minlength=num_classes).double()
@@ -66,48 +59,39 @@ def surest_nodes(probabilities: Tensor, free: Tensor, quota: Tensor) -> tuple[Te
 
 def fit(
     graph: Data,
-    labels: ObservedLabels | None,
+    labels: Labels,
     config: SelfTrainingConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    generator: Generator,
+    report: Hook = None,
 ) -> Fitted:
     """Train, add labels, train anew; returns the second GCN's hidden layer and probabilities."""
     labels, nodes = labelled_nodes(labels, "self-training")
     given = labels.train[nodes]
     prepared = prepare(graph)
-    total = 2 * config.epochs
-    first = fit_labels(prepared, labels, nodes, given, config, generator, stage(report, 0, total))
+    one, two = stages(report, config.epochs, config.epochs)
+    first = fit_labels(prepared, labels, nodes, given, config, generator, one)
     assert first.probabilities is not None, "a GCN predicts"
     quota = quotas(given, labels.num_classes, prepared.adjacency, config.factor)
     added, guessed = surest_nodes(first.probabilities, labels.train < 0, quota)
     nodes, given = torch.cat([nodes, added]), torch.cat([given, guessed])
-    return fit_labels(
-        prepared, labels, nodes, given, config, generator, stage(report, config.epochs, total)
-    )
+    return fit_labels(prepared, labels, nodes, given, config, generator, two)
 
 
-METHOD = Method(
+METHOD = gcn_method(
     name="self-training",
     fit=fit,
     Config=SelfTrainingConfig,
-    kind="classifier",
-    citation=(
-        "Li, Han & Wu, Deeper Insights into Graph Convolutional Networks for "
-        "Semi-Supervised Learning, AAAI 2018"
-    ),
+    citation="Li, Han & Wu, Deeper Insights into Graph Convolutional Networks for Semi-Supervised "
+    "Learning, AAAI 2018",
     cost="time O(E h + N F h), two trainings; memory the same",
-    source="The GCN's authors",
     sources={
         "epochs": "The authors' code, for each of the two networks",
         "factor": "The authors' code",
     },
-    presets=GCN_PRESETS,
     deviations=(
-        (
-            "Validation labels, where there are any, choose the epoch of both networks; "
-            "the authors use none."
-        ),
-        ("A mean degree below 1 counts as 1, so that a graph without edges has a finite eta."),
+        "Validation labels, where there are any, choose the epoch of both networks; the authors "
+        "use none.",
+        "A mean degree below 1 counts as 1, so that a graph without edges has a finite eta.",
         "Of the authors' four variants this is self-training alone.",
     ),
 )

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.shared.diffusion import diffuse
 from brgcl.baselines.shared.inputs import check_memory
 from brgcl.config import Count, Probability, Settings, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels, Method, Reporter
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import prepare
 
@@ -42,11 +42,7 @@ class SmoothConfig(Settings):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: SmoothConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: SmoothConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Diffuse and project; nothing is learned, and neither `labels` nor `generator` are read."""
     width = config.dim + SPARE

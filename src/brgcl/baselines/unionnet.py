@@ -16,14 +16,14 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.gcn_training import GCN_PRESETS, GCNConfig, train_gcn
+from brgcl.baselines.shared.gcn_training import GCNConfig, gcn_method, train_gcn
 from brgcl.baselines.shared.inputs import labelled_nodes
 from brgcl.baselines.shared.learned_edges import Candidates, among, distinct, most_similar
 from brgcl.config import Count, Probability, Weight, Whole, setting
-from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Labels
 from brgcl.method.inputs import prepare
 
 POOL = 4096  # labelled nodes among which similar ones are searched
@@ -44,23 +44,14 @@ class UnionNETConfig(GCNConfig):
 
 
 def fit(
-    graph: Data,
-    labels: ObservedLabels | None,
-    config: UnionNETConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    graph: Data, labels: Labels, config: UnionNETConfig, generator: Generator, report: Hook = None
 ) -> Fitted:
     """Train the GCN and return its hidden layer and class probabilities."""
     labels, nodes = labelled_nodes(labels, "unionnet")
-    given, C = labels.train[nodes], labels.num_classes
-    walks = random_walks(
-        graph.edge_index,
-        int(graph.num_nodes),
-        nodes.repeat_interleave(config.num_walks),
-        config.walk_length,
-        generator,
-    )
-    met = labelled_nodes_met(walks, nodes, int(graph.num_nodes))
+    given, C, N = labels.train[nodes], labels.num_classes, int(graph.num_nodes)
+    start = nodes.repeat_interleave(config.num_walks)
+    walks = random_walks(graph.edge_index, N, start, config.walk_length, generator)
+    met = labelled_nodes_met(walks, nodes, N)
     support: Candidates | None = None
 
     def loss(logits: Tensor, epoch: int) -> Tensor:
@@ -77,19 +68,11 @@ def fit(
 
 
 def random_walks(
-    edge_index: Tensor, num_nodes: int, start: Tensor, length: int, generator: torch.Generator
+    edge_index: Tensor, num_nodes: int, start: Tensor, length: int, generator: Generator
 ) -> Tensor:
-    """Walk from each start to a random neighbour, again and again; nobody leaves a lone node.
+    """Walk to random neighbours, from a start `(W,)`; the node after each step, `(W, length)`.
 
-    Args:
-        edge_index: Both directions of every edge, sorted by the first row, `(2, 2E)`.
-        num_nodes: N.
-        start: First node of each walk, `(W,)`.
-        length: Number of steps.
-        generator: Source of randomness.
-
-    Returns:
-        Nodes met after each step, `(W, length)`.
+    A walk stays at a node without neighbours. Edges `(2, 2E)` are sorted by their first row.
     """
     degree = torch.bincount(edge_index[0], minlength=num_nodes)
     first = degree.cumsum(0) - degree
@@ -107,7 +90,7 @@ def labelled_nodes_met(walks: Tensor, nodes: Tensor, num_nodes: int) -> Tensor:
     """Sorted keys `i L + j` of the pairs in which walks from the i-th labelled node meet the j-th.
 
     Args:
-        walks: Nodes met, the same number of walks for each labelled node in turn, `(L k, length)`.
+        walks: Nodes met on k walks from each labelled node in turn, `(L k, length)`.
         nodes: The labelled nodes, `(L,)`.
         num_nodes: N.
     """
@@ -118,7 +101,7 @@ def labelled_nodes_met(walks: Tensor, nodes: Tensor, num_nodes: int) -> Tensor:
     return distinct((own * L + met)[(met >= 0) & (met != own)])
 
 
-def fill_up(met: Tensor, h: Tensor, least: int, generator: torch.Generator) -> Candidates:
+def fill_up(met: Tensor, h: Tensor, least: int, generator: Generator) -> Candidates:
     """Complete support sets below `least` members with the nodes of the most similar output.
 
     Args:
@@ -126,9 +109,6 @@ def fill_up(met: Tensor, h: Tensor, least: int, generator: torch.Generator) -> C
         h: Unit-length outputs of the labelled nodes, `(L, C)`.
         least: Wanted number of members.
         generator: Draws the nodes to search among where there are many.
-
-    Returns:
-        Pairs (node, member), both places among the labelled nodes.
     """
     L = len(h)
     missing = least - torch.bincount(met // L, minlength=L)
@@ -146,13 +126,8 @@ def fill_up(met: Tensor, h: Tensor, least: int, generator: torch.Generator) -> C
 def votes(support: Candidates, h: Tensor, given: Tensor, num_classes: int) -> Tensor:
     """Share of the support sets' votes for each class, P, `(L, C)`.
 
-    A node without any support votes for its own label.
-
-    Args:
-        support: Pairs (node, member).
-        h: Unit-length outputs of the labelled nodes, `(L, C)`.
-        given: Their labels, `(L,)`.
-        num_classes: C.
+    They depend on the outputs h of unit length, `(L, C)`, and the given labels, `(L,)`. A node
+    without any support votes for its own label.
     """
     weight = support.inner_products(h).exp()
     ballots = F.one_hot(given, num_classes).to(h.dtype)  # (L, C)
@@ -162,15 +137,7 @@ def votes(support: Candidates, h: Tensor, given: Tensor, num_classes: int) -> Te
 
 
 def union_loss(logits: Tensor, given: Tensor, share: Tensor, alpha: float, beta: float) -> Tensor:
-    """Reweighted, corrected and prior loss together, L.
-
-    Args:
-        logits: Logits of the labelled nodes, `(L, C)`.
-        given: Their labels, `(L,)`.
-        share: Votes P, `(L, C)`.
-        alpha: Weight of the corrected labels against the given ones.
-        beta: Weight of the prior.
-    """
+    """L from the labelled nodes' logits `(L, C)`, given labels `(L,)` and votes P `(L, C)`."""
     log_p = logits.log_softmax(1)
     own = share.gather(1, given[:, None])
     most, corrected = share.max(1, keepdim=True)
@@ -183,15 +150,12 @@ def union_loss(logits: Tensor, given: Tensor, share: Tensor, alpha: float, beta:
     return loss
 
 
-METHOD = Method(
+METHOD = gcn_method(
     name="unionnet",
     fit=fit,
     Config=UnionNETConfig,
-    kind="classifier",
-    citation=(
-        "Li, Yin & Chen, Unified Robust Training for Graph Neural Networks against Label "
-        "Noise, PAKDD 2021"
-    ),
+    citation="Li, Yin & Chen, Unified Robust Training for Graph Neural Networks against Label "
+    "Noise, PAKDD 2021",
     cost="time and memory O(E h + N F h + L k), k labelled nodes met from each of L",
     source="Kipf & Welling's GCN",
     sources={
@@ -202,24 +166,17 @@ METHOD = Method(
     },
     ours={
         "warmup_epochs": "the publication leaves its length open",
-        "support": (
-            "least number of voters; where walks meet fewer, nodes with similar output "
-            "join once, after the warm-up"
-        ),
+        "support": "least number of voters; where walks meet fewer, nodes with similar output join "
+        "once, after the warm-up",
     },
-    presets=GCN_PRESETS,
     deviations=(
-        (
-            "The formulas follow the publication; no code of the authors was found, and "
-            "where it leaves gaps the settings are ours."
-        ),
-        ("The outputs h have unit length and no gradient, so that the exponential is tame."),
+        "The formulas follow the publication; no code of the authors was found, and where it "
+        "leaves gaps the settings are ours.",
+        "The outputs h have unit length and no gradient, so that the exponential is tame.",
         "Support sets are drawn once; votes are counted in every epoch.",
-        ("The epoch with the best validation accuracy is kept, be it one of the warm-up."),
-        (
-            "The port in NoisyGL is another method (raw attributes of direct neighbours "
-            "vote, without gradient for the correction) and was no model."
-        ),
+        "The epoch with the best validation accuracy is kept, be it one of the warm-up.",
+        "The port in NoisyGL is another method (raw attributes of direct neighbours vote, without "
+        "gradient for the correction) and was no model.",
         "Walks choose each neighbour alike, whatever the weights of edges.",
     ),
 )

@@ -1,1 +1,1 @@
-"""Trials: a graph made noisy in a stated way, a method that sees no truth, and its score."""
+"""Experiments: tables of many runs, their records, and how they are shown."""

@@ -55,34 +55,19 @@ PRESETS = ("default", "reduced")
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a table: a method with its settings.
-
-    Attributes:
-        name: Its name in the table.
-        method: A name from `METHODS`.
-        preset: "reduced" adds the method's settings for graphs on which it is expensive.
-        settings: Settings that differ from those of the method.
-        rule: Classifier on top of representations.
-        soft_labels: Targets of the perceptron among the classifiers.
-        published: Name under which the paper's values stand.
-        note: What a reader must know.
-        datasets: Graphs it is run on; None for all.
-        levels: Levels it is run at; None for all.
-        seeds: Draws; None for as many as the others.
-        on: Changes on one graph.
-    """
+    """A row of a table: a method with its settings; see the head of this file."""
 
     name: str
     method: str = ""
     preset: str = "default"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    rule: str = "best"
-    soft_labels: str = "normalize"
+    rule: str = ""  # the classifier on top of representations; by default that of users, "auto"
+    soft_labels: str = "normalize"  # targets of the perceptron among the classifiers
     published: str = ""
     note: str = ""
-    datasets: Sequence[str] | None = None
+    datasets: Sequence[str] | None = None  # None for all, like the levels
     levels: Sequence[float] | None = None
-    seeds: int | None = None
+    seeds: int | None = None  # None for as many draws as the others
     on: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
@@ -109,43 +94,32 @@ class Experiment:
 
     def columns(self) -> list[tuple[str, float]]:
         """Kinds and levels of noise, as columns of the table; level 0 is there once."""
-        found = {
+        columns = {
             ("none", 0.0) if level == 0 else (n, level) for n in self.noise for level in self.levels
         }
-        order = {name: number for number, name in enumerate(["none", *self.noise])}
-        return sorted(found, key=lambda column: (order[column[0]], column[1]))
+        order = ["none", *self.noise]
+        return sorted(columns, key=lambda column: (order.index(column[0]), column[1]))
 
     def published_value(
         self, dataset: str, row: str, level: float, metric: str
     ) -> tuple[float | None, float | None]:
         """Published mean and deviation of a cell; None where the paper has none."""
-        name = self.rows[row].published
+        which = (dataset, self.rows[row].published, metric)
         for entry in self.published:
-            if (entry["dataset"], entry["row"], entry["metric"]) == (dataset, name, metric):
-                if level not in self.levels:
-                    return None, None
+            if (entry["dataset"], entry["row"], entry["metric"]) == which and level in self.levels:
                 at = list(self.levels).index(level)
-                std = entry.get("std")
-                return entry["mean"][at], None if std is None else std[at]
+                return entry["mean"][at], entry["std"][at] if "std" in entry else None
         return None, None
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A part of an experiment; None stands for all there is.
-
-    Attributes:
-        datasets: Some graphs only.
-        rows: Some rows only.
-        levels: Some levels only.
-        seeds: So many draws instead of the table's own number.
-        scored_on: Nodes that are scored.
-    """
+    """Some runs of an experiment; None stands for all there is."""
 
     datasets: Sequence[str] | None = None
     rows: Sequence[str] | None = None
     levels: Sequence[float] | None = None
-    seeds: int | None = None
+    seeds: int | None = None  # so many draws instead of the table's own number
     scored_on: str = "test"
 
 
@@ -164,10 +138,8 @@ class PlannedRun:
 
 def experiment_names() -> list[str]:
     """Names of the tables and figures that come with brgcl."""
-    folder = resources.files("brgcl") / "experiments"
-    return sorted(
-        file.name.removesuffix(".toml") for file in folder.iterdir() if file.name.endswith(".toml")
-    )
+    names = (file.name for file in (resources.files("brgcl") / "experiments").iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 def load_experiment(name: str) -> Experiment:
@@ -193,12 +165,12 @@ def _parse(name: str, text: str, where: str) -> Experiment:
         for row, told in values.pop("rows", {}).items()
     }
     experiment: Experiment = _make(Experiment, {"name": name, **values, "rows": rows}, where)
-    for what, found, known in (
+    for what, names, known in (
         ("kind", [experiment.kind], KINDS),
         ("data set", experiment.datasets, list(DATASETS)),
         ("preset", [row.preset for row in rows.values()], PRESETS),
     ):
-        for each in found:
+        for each in names:
             if each not in known:
                 raise unknown_name(f"{what} in '{where}'", each, known)
     for row in rows.values():
@@ -233,13 +205,10 @@ def runs(experiment: Experiment, selection: Selection = WHOLE) -> list[PlannedRu
                 raise unknown_name(what, str(each), map(str, known))
     if experiment.kind != "grid":
         return []  # facts: nothing is run for them
-    levels = _chosen(selection.levels, experiment.levels)
+    levels, scored_on = _chosen(selection.levels, experiment.levels), selection.scored_on
     return [
         PlannedRun(
-            name,
-            noise,
-            level,
-            _run_spec(experiment, row, dataset, noise, level, seed, selection.scored_on),
+            name, noise, level, _run_spec(experiment, row, dataset, noise, level, seed, scored_on)
         )
         for dataset in _chosen(selection.datasets, experiment.datasets)
         for name in _chosen(selection.rows, list(experiment.rows))
@@ -261,7 +230,7 @@ def runs_of(experiments: Sequence[Experiment], selection: Selection = WHOLE) -> 
     """
     if len(experiments) == 1:
         return runs(experiments[0], selection)
-    found = []
+    planned = []
     for experiment in experiments:
         here = replace(
             selection,
@@ -269,10 +238,10 @@ def runs_of(experiments: Sequence[Experiment], selection: Selection = WHOLE) -> 
             rows=_those_in(list(experiment.rows), selection.rows),
             levels=_those_in(experiment.levels, selection.levels),
         )
-        found += runs(experiment, here)
-    if not found:
+        planned += runs(experiment, here)
+    if not planned:
         raise InputError("none of these experiments has such runs; brgcl bench list shows them")
-    return found
+    return planned
 
 
 def _those_in(known: Sequence[T], asked: Sequence[T] | None) -> list[T] | None:
@@ -303,31 +272,27 @@ def _reduced_note(row: Row, dataset: str) -> str:
 
 
 def _run_spec(
-    experiment: Experiment,
-    row: Row,
-    dataset: str,
-    noise: str,
-    level: float,
-    seed: int,
+    experiment: Experiment, row: Row, dataset: str, noise: str, level: float, seed: int,
     scored_on: str,
-) -> RunSpec:
-    settings = {
-        **_reduced(row, dataset),
-        **row.settings,
-        **row.on.get(dataset, {}).get("settings", {}),
-    }
+) -> RunSpec:  # fmt: skip
+    here = row.on.get(dataset, {}).get("settings", {})
     own = {"@level": level, "@classes": DATASETS[dataset].num_classes, "@none": None}
+    settings = {
+        name: own.get(value, value) if isinstance(value, str) else value
+        for name, value in {**_reduced(row, dataset), **row.settings, **here}.items()
+    }
+    # where there is no classifier to choose, the rule stays what it is in the oldest records
+    chooses = experiment.task == "classify" and not find_method(row.method).uses_labels
     return RunSpec.of(
         dataset,
         row.method,
         seed,
-        {key: own.get(value, value) if isinstance(value, str) else value
-         for key, value in settings.items()},
+        settings,
         task=experiment.task,
         protocol=experiment.protocol,
         noise=noise,
         level=level,
-        rule=row.rule,
+        rule=row.rule or ("auto" if chooses else "best"),
         soft_labels=row.soft_labels,
         scored_on=scored_on,
-    )  # fmt: skip
+    )

@@ -5,14 +5,14 @@ what a method may see there; the graph as it was before noise, with the true cla
 its own.
 """
 
-import csv
 import hashlib
-import io
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -24,10 +24,6 @@ from brgcl.errors import InputError
 from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.method.sparse import csr_to_scipy, is_sparse
 
-INDEX = (
-    "file", "graph", "dataset", "protocol", "noise", "level", "seed", "label_noise",
-    "attribute_noise", "edge_noise", "sha256",
-)  # fmt: skip
 README = """\
 The noise draws of "{title}" ({name})
 
@@ -78,17 +74,12 @@ def write_draws(
 ) -> int:
     """Write every draw of a table, with an index and a README; returns how many there are.
 
-    Args:
-        experiment: The table.
-        folder: Where they go.
-        selection: A part of it.
-        root: Folder with the graphs, where it is not the usual one.
-        overwrite: Whether the folder may have files.
-        say: Progress callback.
+    `root` is the folder with the graphs, where it is not the usual one; `overwrite` says whether
+    the folder of the draws may have files.
     """
-    found = [planned.spec for planned in runs(experiment, selection)]
     # all rows of a table meet the same draws, so one run stands for each
-    wanted = list({draw_name(spec): spec for spec in found}.values())
+    specs = (planned.spec for planned in runs(experiment, selection))
+    wanted = list({draw_name(spec): spec for spec in specs}.values())
     if not wanted:
         raise InputError(f"'{experiment.name}' has no draws; brgcl bench list shows what has runs")
     claim_folder(folder, overwrite=overwrite)
@@ -122,10 +113,9 @@ def write_draws(
                 "sha256": _write_arrays(folder / file, draw_arrays(draw, noisy)),
             }
         )
-    _write_index(folder, lines)
-    counts = {
-        len({d.seed for d in wanted if d.dataset == name}) for name in experiment.datasets
-    } - {0}
+    write_text(folder / "index.csv", pd.DataFrame(lines).to_csv(index=False, lineterminator="\n"))
+    seeds = {(draw.dataset, draw.seed) for draw in wanted}
+    counts = set(Counter(dataset for dataset, _ in seeds).values())
     text = README.format(
         title=experiment.title, name=experiment.name, protocol=experiment.protocol,
         example=lines[-1]["file"], graph=lines[-1]["graph"],
@@ -151,7 +141,7 @@ def draw_arrays(draw: RunSpec, noisy: NoisyGraph) -> dict[str, Any]:
     labels, noise = noisy.labels, draw.noise_spec()
     train = _plain(labels.train)
     chosen = np.full_like(train, -1) if labels.validation is None else _plain(labels.validation)
-    found = {
+    arrays = {
         "train_labels": train,
         "val_labels": chosen,
         "train_mask": train >= 0,
@@ -161,26 +151,26 @@ def draw_arrays(draw: RunSpec, noisy: NoisyGraph) -> dict[str, Any]:
     }
     graph = graph_arrays(noisy.graph)
     if noise.attributes is not None:
-        found |= {name: array for name, array in graph.items() if name.startswith("x")}
+        arrays |= {name: array for name, array in graph.items() if name.startswith("x")}
     if noise.edges is not None:
-        found |= {name: array for name, array in graph.items() if name.startswith("edge")}
-    return found
+        arrays |= {name: array for name, array in graph.items() if name.startswith("edge")}
+    return arrays
 
 
 def graph_arrays(data: Data) -> dict[str, Any]:
-    """Attributes and edges as plain arrays; sparse attributes as the parts of a CSR matrix."""
+    """Attributes and edges as plain arrays; sparse attributes as those of a CSR matrix."""
     if is_sparse(data.x):
         x = csr_to_scipy(data.x)
-        found = {
+        arrays = {
             "x_data": x.data, "x_indices": x.indices, "x_indptr": x.indptr,
             "x_shape": np.asarray(x.shape),
         }  # fmt: skip
     else:
-        found = {"x": _plain(data.x)}
-    found["edge_index"] = _plain(data.edge_index)
+        arrays = {"x": _plain(data.x)}
+    arrays["edge_index"] = _plain(data.edge_index)
     if data.get("edge_weight") is not None:
-        found["edge_weight"] = _plain(data.edge_weight)
-    return found
+        arrays["edge_weight"] = _plain(data.edge_weight)
+    return arrays
 
 
 def _graph_file(draw: RunSpec) -> str:
@@ -199,11 +189,3 @@ def _write_arrays(path: Path, arrays: Mapping[str, Any]) -> str:
             np.savez_compressed(file, **arrays)
         with temporary.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _write_index(folder: Path, lines: Sequence[Mapping[str, Any]]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, INDEX, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    write_text(folder / "index.csv", text.getvalue())

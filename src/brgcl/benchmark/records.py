@@ -1,4 +1,4 @@
-"""What runs found, one JSON line each, in a file that only grows.
+"""Results of runs, one JSON line each, in a file that only grows.
 
 A line is written whole and flushed to disk before the next one begins. If the machine stops in
 the middle of a line, that line is dropped: its run counts as not done. Several processes
@@ -23,40 +23,22 @@ from brgcl.methods import find_method
 
 @dataclass(frozen=True)
 class Record:
-    """What one run found.
-
-    Attributes:
-        spec: What was run.
-        metrics: Scores by name; empty if it failed.
-        rule: Classifier that was taken, or "own"; empty where there is none.
-        realised: Realised noise of labels, attributes and edges.
-        config: All settings of the method.
-        training_seconds: Processor time of the training, whichever run it was done for.
-        scoring_seconds: Processor time of classifying or clustering.
-        peak_mb: Peak memory of the process during the training; None where it cannot be told.
-        shared_training: Whether the training was done for another run.
-        threads: Threads of the training.
-        versions: Versions of what computed it.
-        commit: Commit of the source that computed it, or its version where that is all there is;
-            like the next one None in records of earlier versions.
-        processor: Processor that computed it.
-        error: Traceback, where it failed.
-    """
+    """The result of one run, and what computed it."""
 
     spec: RunSpec
-    metrics: Mapping[str, float]
-    rule: str = ""
-    realised: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    training_seconds: float = 0.0
-    scoring_seconds: float = 0.0
-    peak_mb: float | None = None
-    shared_training: bool = False
+    metrics: Mapping[str, float]  # scores by name; empty if the run failed
+    rule: str = ""  # the classifier that was taken, or "own"; empty where there is none
+    realised: Mapping[str, float] = dataclasses.field(default_factory=dict)  # noise rates
+    config: Mapping[str, Any] = dataclasses.field(default_factory=dict)  # all settings
+    training_seconds: float = 0.0  # processor time, whichever run the training was done for
+    scoring_seconds: float = 0.0  # processor time of classifying or clustering
+    peak_mb: float | None = None  # of the process during the training; None if unknown
+    shared_training: bool = False  # whether the training was done for another run
     threads: int = 1
     versions: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    commit: str | None = None
-    processor: str | None = None
-    error: str | None = None
+    commit: str | None = None  # of the source, or its version where that is all there is
+    processor: str | None = None  # like the commit None in records of earlier versions
+    error: str | None = None  # traceback, where it failed
 
     def to_json(self) -> str:
         """One line, without its end."""
@@ -89,24 +71,15 @@ class Record:
             now = dataclasses.asdict(self.spec.config)
         except (InputError, TypeError):  # a setting that is no more
             return False
-        return all(
-            now[name] == value
-            for name, value in self.config.items()
-            if name in now and name != "seed"
-        )
+        return all(now.get(k, v) == v for k, v in self.config.items() if k != "seed")
 
 
 @dataclass(frozen=True)
 class ResultsFolder:
-    """Where a runner works.
+    """Where a runner works."""
 
-    Attributes:
-        records: File of records; claims and trainings are kept in folders beside it.
-        root: Folder with the graphs, where it is not the usual one.
-    """
-
-    records: Path
-    root: Path | None = None
+    records: Path  # file of records; claims and trainings are kept in folders beside it
+    root: Path | None = None  # folder with the graphs, where it is not the usual one
 
     @property
     def cache(self) -> Path:
@@ -125,11 +98,7 @@ class ResultsFolder:
 
 
 class Reader:
-    """Reads a file of records, and when asked again only what was added to it.
-
-    Args:
-        path: The file; while there is none, there are no records.
-    """
+    """Reads a file of records, if it exists, and when asked again only what was added to it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
@@ -137,7 +106,7 @@ class Reader:
 
     def _forget(self) -> None:
         self._inode, self._offset, self._lines = 0, 0, 0
-        self._found: dict[str, Record] = {}
+        self._records: dict[str, Record] = {}
 
     def read(self) -> dict[str, Record]:
         """The newest record of each run, by key; one that is no longer current is left out."""
@@ -152,8 +121,8 @@ class Reader:
                     f"line {self._lines} of '{self.path}' is not a record: {error}; remove the line"
                 ) from error
             if record.is_current:
-                self._found[record.spec.key] = record
-        return self._found
+                self._records[record.spec.key] = record
+        return self._records
 
     def _new_lines(self) -> list[str]:
         try:

@@ -28,16 +28,17 @@ def representations_file(folder: Path, training: RunSpec) -> Path:
 
 def save_fitted(path: Path, fitted: Fitted) -> None:
     """Write all but the model; the file is whole or not there."""
-    found = fitted.clustering
-    parts = {
+    clusters = fitted.clustering
+    stored = {
         "representations": fitted.representations,
         "confidence": fitted.confidence,
         "confident": fitted.confident,
-        "assignment": None if found is None else found.assignment,
-        "centers": None if found is None else found.centers,
+        "assignment": None if clusters is None else clusters.assignment,
+        "centers": None if clusters is None else clusters.centers,
     }
-    tensors = {name: tensor for name, tensor in parts.items() if tensor is not None}
-    about = {"measurements": fitted.measurements, "capped": found is not None and found.capped}
+    capped = clusters is not None and clusters.capped
+    tensors = {name: tensor for name, tensor in stored.items() if tensor is not None}
+    about = {"measurements": fitted.measurements, "capped": capped, "smooth": fitted.smooth}
     write_tensors(path, tensors, about)
 
 
@@ -58,5 +59,6 @@ def load_fitted(path: Path) -> Fitted | None:
         clustering=clustering,
         confidence=tensors.get("confidence"),
         confident=tensors.get("confident"),
+        smooth=about.get("smooth", False),
         measurements=measurements,
     )

@@ -12,11 +12,12 @@ from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
 from brgcl.evaluation.names import PROTOCOLS, SCORED_ON
 from brgcl.methods import find_method
-from brgcl.noise import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, NoiseSpec
+from brgcl.noise import ATTRIBUTE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise
 from brgcl.tasks.rules import RULES
 
 Task = Literal["classify", "cluster", "prototypes"]
+Settings = tuple[tuple[str, Any], ...]  # names and values
 
 # "auto" on disk is what is now called "best": records were made when there was no other choice.
 ON_DISK = {"best": "auto", "auto": "auto-2"}
@@ -25,36 +26,20 @@ FROM_DISK = {written: rule for rule, written in ON_DISK.items()}
 
 @dataclass(frozen=True, kw_only=True)
 class RunSpec:
-    """One training and its score.
-
-    Attributes:
-        task: "classify" the test nodes, "cluster" all nodes, or count "prototypes".
-        protocol: Which validation labels there are; a name from `PROTOCOLS`.
-        dataset: Name of the graph.
-        method: A name from `METHODS`.
-        noise: Kind of noise, with its scope where it has one (`within@train`); "none" at level 0,
-            so that the clean runs of all tables are the same.
-        level: Level of the noise.
-        seed: Seed of the draw, the split and the training.
-        settings: Settings that differ from the defaults of the method's `Config`, sorted by name.
-        rule: Classifier on top of representations.
-        soft_labels: Targets of the perceptron among the classifiers.
-        scored_on: Nodes that are scored: "test", or "validation" while something is being chosen.
-        method_version: Version of the method; 0 stands for the one that is installed.
-    """
+    """One training and its score."""
 
     dataset: str
     method: str
-    seed: int
-    task: Task = "classify"
+    seed: int  # of the draw, the split and the training
+    task: Task = "classify"  # the test nodes; or "cluster" all nodes, or count "prototypes"
     protocol: str = "clean-val"
-    noise: str = "none"
-    level: float = 0.0
-    settings: tuple[tuple[str, Any], ...] = ()
-    rule: str = "best"
-    soft_labels: str = "normalize"
-    scored_on: str = "test"
-    method_version: int = 0
+    noise: str = "none"  # with its scope where it has one (within@train); "none" at level 0,
+    level: float = 0.0  # so that the clean runs of all tables are the same
+    settings: Settings = ()  # those that differ from the defaults of Config, sorted by name
+    rule: str = "best"  # the classifier on top of representations
+    soft_labels: str = "normalize"  # targets of the perceptron among the classifiers
+    scored_on: str = "test"  # or "validation" while something is being chosen
+    method_version: int = 0  # 0 stands for the one that is installed
 
     def __post_init__(self) -> None:
         """Check the names; a noise of level 0 is no noise."""
@@ -68,11 +53,10 @@ class RunSpec:
             if name not in known:
                 raise unknown_name(what, name, known)
         installed = find_method(self.method).version
+        clean = self.level == 0 or self.noise == "none"
         object.__setattr__(self, "method_version", self.method_version or installed)
-        object.__setattr__(self, "level", float(self.level))
-        if self.level == 0 or self.noise == "none":
-            object.__setattr__(self, "noise", "none")
-            object.__setattr__(self, "level", 0.0)
+        object.__setattr__(self, "noise", "none" if clean else self.noise)
+        object.__setattr__(self, "level", 0.0 if clean else float(self.level))
         self.noise_spec()
 
     @classmethod
@@ -113,15 +97,13 @@ class RunSpec:
         """
         if find_method(self.method).uses_labels:
             raise InputError(f"{self.method} learns from labels: its training is the run's own")
-        kind = self.noise.partition("@")[0]
-        kept = kind in ATTRIBUTE_NOISE + EDGE_NOISE
         # which nodes are labelled decides where noise on training nodes goes: the seed fixes both
         return RunSpec(
             dataset=self.dataset,
             method=self.method,
             seed=self.seed,
-            noise=self.noise if kept else "none",
-            level=self.level if kept else 0.0,
+            noise="none" if self.noise_spec().labels else self.noise,
+            level=self.level,
             settings=self.settings,
             method_version=self.method_version,
         )
@@ -148,7 +130,7 @@ class RunSpec:
         return f"{self.task} {self.dataset}, {self.method}{noise}, seed {self.seed}"
 
 
-def changed_settings(config: Any) -> tuple[tuple[str, Any], ...]:
+def changed_settings(config: Any) -> Settings:
     """Settings that differ from the defaults of their class, sorted; the seed is none of them.
 
     Example:
@@ -156,16 +138,8 @@ def changed_settings(config: Any) -> tuple[tuple[str, Any], ...]:
         >>> changed_settings(BRGCLConfig(xi=0.3, seed=7))
         (('xi', 0.3),)
     """
-    return tuple(
-        sorted(
-            (field.name, value)
-            for field in dataclasses.fields(config)
-            if field.name != "seed" and (value := getattr(config, field.name)) != field.default
-        )
-    )
-
-
-Settings = tuple[tuple[str, Any], ...]
+    values = ((field, getattr(config, field.name)) for field in dataclasses.fields(config))
+    return tuple(sorted((f.name, v) for f, v in values if f.name != "seed" and v != f.default))
 
 
 @cache

@@ -20,11 +20,11 @@ from torch_geometric.data import Data
 from brgcl.benchmark.records import Reader, Record, ResultsFolder, append_record, claim
 from brgcl.benchmark.representations import load_fitted, representations_file, save_fitted
 from brgcl.benchmark.run_spec import RunSpec
-from brgcl.benchmark.schedule import Job, schedule
-from brgcl.benchmark.workers import check_backend, spread
+from brgcl.benchmark.schedule import Job, is_waiting, schedule
+from brgcl.benchmark.workers import BACKENDS, spread
 from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
-from brgcl.errors import InputError
+from brgcl.errors import InputError, unknown_name
 from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.evaluation.score import classify_one, cluster_one, fit_one
 from brgcl.machine import (
@@ -44,19 +44,12 @@ Watching = Callable[[Sequence[Job]], AbstractContextManager[Watcher]]
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What has become of the runs that were asked for.
-
-    Attributes:
-        total: How many were asked for.
-        done: How many have a score now.
-        skipped: How many had a record before.
-        failures: Records of those that failed, now or earlier.
-    """
+    """What has become of the runs that were asked for."""
 
     total: int
-    done: int
-    skipped: int
-    failures: Sequence[Record]
+    done: int  # with a score now
+    skipped: int  # with a record before
+    failures: Sequence[Record]  # now or earlier
 
     @property
     def failed(self) -> int:
@@ -79,20 +72,19 @@ def run(
     retry: bool = False,
     watching: Watching | None = None,
 ) -> RunSummary:
-    """Do what is not done yet.
+    """Do what is not done yet; a run that is there twice counts once.
 
     Args:
-        specs: The runs; one that is there twice counts once.
+        specs: The runs.
         folder: Where records are read and written.
         workers: Processes.
         backend: "local" processes, or those of a "dask" cluster that sees the same folders.
-        deadline: Time (`time.time()`) after which nothing is begun that would not end in time,
-            as far as its cost is known.
+        deadline: As `time.time()`; no job begins that would end later, if its cost is known.
         retry: Whether runs that failed earlier are done again.
-        watching: Called with the jobs, gives a context with a function that is called with every
-            new record.
+        watching: Gives for the jobs a context with a function to call with every new record.
     """
-    check_backend(backend)
+    if backend not in BACKENDS:
+        raise unknown_name("backend", backend, BACKENDS)
     specs = list(dict.fromkeys(specs))
     folder = folder.absolute()  # workers may stand in another folder
     for dataset in dict.fromkeys(spec.dataset for spec in specs):
@@ -113,10 +105,10 @@ def run(
             if not written:
                 time.sleep(1)  # another runner is at work on all that is left
             jobs = schedule(specs, reader.read())
-    found = reader.read()
-    records = [found[spec.key] for spec in specs if spec.key in found]
-    failures = [record for record in records if record.error is not None]
-    return RunSummary(len(specs), len(records) - len(failures), skipped, failures)
+    known = reader.read()
+    recorded = [known[spec.key] for spec in specs if spec.key in known]
+    failures = [record for record in recorded if record.error is not None]
+    return RunSummary(len(specs), len(recorded) - len(failures), skipped, failures)
 
 
 def run_job(
@@ -130,13 +122,19 @@ def run_job(
         if not mine or not _fits(job, deadline):
             return []
         known = _reader(folder.records.absolute()).read()
-        waiting = [spec for spec in job.specs if _is_waiting(known.get(spec.key), retry)]
+        waiting = [spec for spec in job.specs if is_waiting(spec, known, retry=retry)]
+        if not waiting:
+            return []
+        fitted, shared, failure = None, False, ""
+        try:
+            fitted, shared = train(waiting[0], folder)
+        except Exception:  # a training fails for all its runs
+            failure = traceback.format_exc()
         written: list[Record] = []
-        fitted, shared, failure = _try_to_train(waiting, folder)
         for spec in waiting:
             if written and deadline is not None and time.time() > deadline:
                 break
-            if fitted is None:  # a training fails for all its runs
+            if fitted is None:
                 record = _record(spec, metrics={}, error=failure)
             else:
                 record = score(spec, fitted, folder, shared=shared or bool(written))
@@ -145,24 +143,8 @@ def run_job(
         return written
 
 
-def _is_waiting(record: Record | None, retry: bool) -> bool:
-    return record is None or (retry and record.error is not None)
-
-
 def _fits(job: Job, deadline: float | None) -> bool:
     return deadline is None or time.time() + (job.seconds or 0) < deadline
-
-
-def _try_to_train(
-    specs: Sequence[RunSpec], folder: ResultsFolder
-) -> tuple[Fitted | None, bool, str]:
-    """Train what all these runs share; returns a traceback where that fails."""
-    if not specs:
-        return None, False, ""
-    try:
-        return *train(specs[0], folder), ""
-    except Exception:
-        return None, False, traceback.format_exc()
 
 
 def train(spec: RunSpec, folder: ResultsFolder) -> tuple[Fitted, bool]:
@@ -192,13 +174,9 @@ def _fit(spec: RunSpec, folder: ResultsFolder, checkpoint: Path | None = None) -
 
 
 def score(spec: RunSpec, fitted: Fitted, folder: ResultsFolder, *, shared: bool = False) -> Record:
-    """Score what was learned, by the task of a run; an error becomes part of the record.
+    """Score what was learned, by the task of a run; an error goes into the record.
 
-    Args:
-        spec: The run.
-        fitted: What its method has learned.
-        folder: Where graphs are found.
-        shared: Whether the training was done for another run.
+    `shared` says whether the training was done for another run.
     """
     try:
         noisy = _draw(spec, folder.root)
@@ -206,15 +184,12 @@ def score(spec: RunSpec, fitted: Fitted, folder: ResultsFolder, *, shared: bool 
         metrics, rule = _scores(spec, noisy, fitted)
     except Exception:
         return _record(spec, metrics={}, error=traceback.format_exc())
+    rates = (noisy.label_noise, noisy.attribute_noise, noisy.edge_noise)
     return _record(
         spec,
         metrics=metrics,
         rule=rule,
-        realised={
-            "labels": noisy.label_noise,
-            "attributes": noisy.attribute_noise,
-            "edges": noisy.edge_noise,
-        },
+        realised=dict(zip(("labels", "attributes", "edges"), rates, strict=True)),
         training_seconds=fitted.measurements["seconds"],
         scoring_seconds=time.process_time() - start,
         peak_mb=fitted.measurements["peak_mb"],
@@ -235,28 +210,22 @@ def _scores(spec: RunSpec, noisy: NoisyGraph, fitted: Fitted) -> tuple[dict[str,
     if spec.task == "cluster":
         clusters = cluster_one(noisy, fitted, seed=spec.seed)
         return _known(acc=clusters.acc, nmi=clusters.nmi, ari=clusters.ari), ""
-    rule: Any = spec.rule
-    targets: Any = spec.soft_labels
-    classifier = NodeClassifier(rule, soft_labels=targets, seed=spec.seed)
-    found = classify_one(noisy, fitted, classifier)
-    return _known(accuracy=found.accuracy, macro_f1=found.macro_f1), found.rule
+    settings: Any = {"rule": spec.rule, "soft_labels": spec.soft_labels}
+    outcome = classify_one(noisy, fitted, NodeClassifier(**settings, seed=spec.seed))
+    return _known(accuracy=outcome.accuracy, macro_f1=outcome.macro_f1), outcome.rule
 
 
 def _known(**scores: float | None) -> dict[str, float]:
     return {name: score for name, score in scores.items() if score is not None}
 
 
-def _record(spec: RunSpec, **found: Any) -> Record:
+def _record(spec: RunSpec, **result: Any) -> Record:
     config = dataclasses.asdict(spec.config)
     config.pop("seed", None)
     return Record(
-        spec,
-        config=config,
-        versions=library_versions(),
-        commit=source_commit(),
-        processor=processor(),
-        **found,
-    )
+        spec, config=config, versions=library_versions(), commit=source_commit(),
+        processor=processor(), **result,
+    )  # fmt: skip
 
 
 @lru_cache(maxsize=1)  # a method that reads labels is trained and scored on the same draw

@@ -3,6 +3,7 @@
 A job is one training with every run that it serves.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -16,15 +17,10 @@ from brgcl.methods import find_method
 
 @dataclass(frozen=True)
 class Job:
-    """One training and the runs that it serves.
-
-    Attributes:
-        specs: The runs.
-        seconds: Processor time that it will take, from records of its like; None if unknown.
-    """
+    """One training and the runs that it serves."""
 
     specs: tuple[RunSpec, ...]
-    seconds: float | None
+    seconds: float | None  # processor time, estimated from similar runs; None if unknown
 
     @property
     def name(self) -> str:
@@ -37,54 +33,52 @@ def schedule(
 ) -> list[Job]:
     """Group the runs that are not done into jobs, the cheapest first.
 
-    Args:
-        specs: All runs; one that is there twice is done once.
-        records: What is done, by key.
-        retry: Whether runs that failed are done again.
+    A run that is there twice is done once; with `retry`, one that failed is done again.
     """
     groups: dict[RunSpec, list[RunSpec]] = {}
     for spec in dict.fromkeys(specs):
-        done = records.get(spec.key)
-        if done is None or (retry and done.error):
+        if is_waiting(spec, records, retry=retry):
             groups.setdefault(_shared(spec), []).append(spec)
     costs = Costs(records.values())
     jobs = [Job(tuple(group), costs.of(group)) for group in groups.values()]
     return sorted(jobs, key=lambda job: (_guess(job), job.specs[0].seed))
 
 
+def is_waiting(spec: RunSpec, records: Mapping[str, Record], *, retry: bool) -> bool:
+    """Whether a run is still to be done, or done again."""
+    record = records.get(spec.key)
+    return record is None or (retry and record.error is not None)
+
+
+Seconds = dict[tuple[str, str, Any], list[float]]  # by method, graph, and settings or task
+
+
 class Costs:
     """Estimates of processor time, from what was measured.
 
-    Args:
-        records: What was measured; medians over the same method on the same graph, or on
-            another one, scaled by the number of nodes.
+    They are medians over the same method on the same graph, or on another one, scaled by the number
+    of nodes.
     """
 
     def __init__(self, records: Iterable[Record]) -> None:
-        self._training: dict[tuple[str, str, Any], list[float]] = {}
-        self._scoring: dict[tuple[str, str, Any], list[float]] = {}
+        self._training: Seconds = defaultdict(list)
+        self._scoring: Seconds = defaultdict(list)
         for record in records:
             if record.error is None:
                 spec = record.spec
-                for known, what, seconds in (
-                    (self._training, spec.settings, record.training_seconds),
-                    (self._scoring, spec.task, record.scoring_seconds),
-                ):
-                    for key in ((spec.method, spec.dataset, what), (spec.method, spec.dataset, "")):
-                        known.setdefault(key, []).append(seconds)
+                for what in (spec.settings, ""):
+                    self._training[spec.method, spec.dataset, what].append(record.training_seconds)
+                for what in (spec.task, ""):
+                    self._scoring[spec.method, spec.dataset, what].append(record.scoring_seconds)
 
     def of(self, specs: Sequence[RunSpec]) -> float | None:
         """Seconds for one training and the scores of all runs."""
         spec = specs[0]
-        training = self._find(self._training, spec, spec.settings)
-        scoring = self._find(self._scoring, spec, spec.task)
-        if training is None or scoring is None:
-            return None
-        return training + len(specs) * scoring
+        training = self._estimate(self._training, spec, spec.settings)
+        scoring = self._estimate(self._scoring, spec, spec.task)
+        return None if training is None or scoring is None else training + len(specs) * scoring
 
-    def _find(
-        self, known: dict[tuple[str, str, Any], list[float]], spec: RunSpec, what: Any
-    ) -> float | None:
+    def _estimate(self, known: Seconds, spec: RunSpec, what: Any) -> float | None:
         here = DATASETS[spec.dataset].num_nodes
         for key in ((spec.method, spec.dataset, what), (spec.method, spec.dataset, "")):
             if key in known:
@@ -100,10 +94,8 @@ class Costs:
 
 
 def _guess(job: Job) -> float:
-    """Seconds to sort by; a method that was never run stands by the size of its graph."""
-    if job.seconds is not None:
-        return job.seconds
-    return DATASETS[job.specs[0].dataset].num_nodes / 100
+    """Seconds to sort by; those of a method that was never run follow the size of its graph."""
+    return DATASETS[job.specs[0].dataset].num_nodes / 100 if job.seconds is None else job.seconds
 
 
 def _shared(spec: RunSpec) -> RunSpec:

@@ -18,13 +18,9 @@ def read_or_train(
     records: Mapping[str, Record],
     say: Callable[[str], None] = lambda text: None,
 ) -> list[Fitted]:
-    """Read the training of each run; one that is not on disk is done now, and kept.
+    """Read the training of each run, of methods that read no labels; a missing one is done now.
 
-    Args:
-        specs: Runs of methods that read no labels.
-        folder: Where trainings are kept.
-        records: What was run, to tell how long a training takes.
-        say: Called with what takes long.
+    `records` tell how long that takes, and `say` is called with it.
     """
     costs = Costs(records.values())
     trained = []

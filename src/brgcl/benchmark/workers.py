@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, parallel_config
 
-from brgcl.errors import InputError, unknown_name
+from brgcl.errors import InputError
 
 BACKENDS = ("local", "dask")
 
@@ -14,22 +14,13 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def check_backend(backend: str) -> None:
-    """Refuse a backend that does not exist."""
-    if backend not in BACKENDS:
-        raise unknown_name("backend", backend, BACKENDS)
-
-
 def spread(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int, backend: str
 ) -> Iterator[Result]:
-    """Do jobs in several processes; yields each result as soon as it is there.
+    """Do jobs, begun in this order, in several processes; yields each result once it is there.
 
-    Args:
-        work: Does one job; it must be picklable.
-        jobs: The jobs, begun in this order.
-        workers: Processes; a single local one is this process.
-        backend: "local", or "dask" for a Dask cluster that sees the same folders.
+    `work` must be picklable. A single local worker is this process; the workers of a Dask cluster
+    must see the same folders.
     """
     if workers == 1 and backend == "local":
         yield from map(work, jobs)

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from brgcl import __version__
 from brgcl.cli.bench import bench
@@ -33,8 +34,7 @@ def print_version(wanted: bool) -> None:
 @app.callback()
 def brgcl(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=print_version, is_eager=True, help="Print the version."),
+        bool, Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Learn on graphs whose labels, attributes and edges are noisy.

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
+from typer import Argument, Option
 
 from brgcl.cli.console import print_json, print_line, print_metrics, say, show_table
-from brgcl.cli.grouped import grouped
+from brgcl.cli.grouped import grouped, option
 from brgcl.cli.options import Json, Overwrite, Root, parse_duration, parse_levels, parse_names
-from brgcl.errors import InputError, unknown_name
+from brgcl.errors import InputError, check_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,14 +27,14 @@ bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
 
 Name = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="NAME", help="A table or figure (brgcl bench list), or a .toml file of your own."
     ),
 ]
-RecordsFile = Annotated[Path, typer.Option("--records", help="File of records.")]
+RecordsFile = Annotated[Path, Option("--records", help="File of records.")]
 RECORDS = Path("results/records.jsonl")
 Draws = Annotated[
-    int | None, typer.Option(min=1, help="Draws of noise; default: the table's own number.")
+    int | None, Option(min=1, help="Draws of noise; default: the table's own number.")
 ]
 
 
@@ -42,48 +43,31 @@ class GraphSelection:
     """A part of a table: some graphs and levels."""
 
     PANEL: ClassVar = "Selection"
-    datasets: Annotated[str | None, typer.Option(help="Some graphs only, separated by commas.")] = (
-        None
-    )
-    levels: Annotated[
-        str | None, typer.Option(help="Some noise levels only, separated by commas.")
-    ] = None
-
-    methods: ClassVar[str | None] = None
-    scored_on: ClassVar[str] = "test"
+    datasets: str | None = option(None, "Some graphs only, separated by commas.")
+    levels: str | None = option(None, "Some noise levels only, separated by commas.")
 
     def part(self, num_draws: int | None = None) -> "Selection":
         """Read the options."""
         from brgcl.benchmark.experiment import Selection
 
-        return Selection(
-            parse_names(self.datasets),
-            parse_names(self.methods),
-            parse_levels(self.levels),
-            num_draws,
-            self.scored_on,
-        )
+        rows = parse_names(getattr(self, "methods", None))
+        scored_on = getattr(self, "scored_on", "test")
+        levels = parse_levels(self.levels)
+        return Selection(parse_names(self.datasets), rows, levels, num_draws, scored_on)
 
 
 @dataclass(frozen=True)
 class RowSelection(GraphSelection):
     """A part of a table: some rows as well."""
 
-    methods: Annotated[  # type: ignore[misc]
-        str | None, typer.Option(help="Some rows only, separated by commas.")
-    ] = None
+    methods: str | None = option(None, "Some rows only, separated by commas.")
 
 
 @dataclass(frozen=True)
 class ScoreSelection(RowSelection):
     """A part of a table, and which scores."""
 
-    scored_on: Annotated[  # type: ignore[misc]
-        str,
-        typer.Option(
-            "--scored-on", "--split", help="Nodes: test, or validation to choose something."
-        ),
-    ] = "test"
+    scored_on: str = option("test", "Nodes: test, or validation to choose something.")
 
 
 @bench.command(name="list")
@@ -92,10 +76,9 @@ def list_(json_: Json = False) -> None:
     """List the tables and figures that can be run."""
     from brgcl.benchmark.experiment import experiment_names, load_experiment, runs
 
-    experiments = [load_experiment(name) for name in experiment_names()]
     listed = [
         {"name": s.name, "title": s.title, "source": s.source, "cells": len(runs(s))}
-        for s in experiments
+        for s in map(load_experiment, experiment_names())
     ]
     if json_:
         print_json({"experiments": listed})
@@ -110,18 +93,16 @@ def list_(json_: Json = False) -> None:
 def run_(
     names: Annotated[
         list[str],
-        typer.Argument(
-            metavar="NAME...", help="Tables or figures (brgcl bench list), or .toml files."
-        ),
+        Argument(metavar="NAME...", help="Tables or figures (brgcl bench list), or .toml files."),
     ],
     selection: ScoreSelection,
     seeds: Draws = None,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, one thread each.")] = 1,
-    backend: Annotated[str, typer.Option(help="local or dask.")] = "local",
+    workers: Annotated[int, Option(min=1, help="Processes, one thread each.")] = 1,
+    backend: Annotated[str, Option(help="local or dask.")] = "local",
     budget: Annotated[
-        str | None, typer.Option(help="Begin nothing that would end later: 90s, 5m, 2h.")
+        str | None, Option(help="Begin nothing that would end later: 90s, 5m, 2h.")
     ] = None,
-    retry: Annotated[bool, typer.Option(help="Run again what failed.")] = False,
+    retry: Annotated[bool, Option(help="Run again what failed.")] = False,
     records: RecordsFile = RECORDS,
     root: Root = None,
     json_: Json = False,
@@ -153,21 +134,16 @@ def run_(
         retry=retry, watching=announced,
     )  # fmt: skip
     result = {
-        "experiment": what,
-        "cells": summary.total,
-        "done": summary.done,
-        "failed": summary.failed,
-        "left": summary.left,
-        "records": str(records),
-        "seconds": time.time() - start,
-    }
+        "experiment": what, "cells": summary.total, "done": summary.done, "failed": summary.failed,
+        "left": summary.left, "records": str(records), "seconds": time.time() - start,
+    }  # fmt: skip
     for record in summary.failures:
         say(f"failed: {record.spec}: {record.reason}")
     if json_:
         print_json(result)
     else:
         print_metrics(result)
-        more = "run it again to go on" if result["left"] else f"brgcl bench table {names[0]}"
+        more = "run it again to go on" if summary.left else f"brgcl bench table {names[0]}"
         print_line(f"Records: {records}. Next: {'add --retry' if summary.failed else more}.")
     if summary.failed:
         raise typer.Exit(1)
@@ -188,8 +164,7 @@ def table(
     name: Name,
     selection: ScoreSelection,
     format_: Annotated[
-        str,
-        typer.Option("--format", help="text, md, latex, html, csv, draws (one line a draw)."),
+        str, Option("--format", help="text, md, latex, html, csv, draws (one line a draw).")
     ] = "text",
     records: RecordsFile = RECORDS,
 ) -> None:
@@ -201,8 +176,7 @@ def table(
     from brgcl.benchmark.show.statistics import table_cells
     from brgcl.tune.figure import read_searches
 
-    if format_ not in formats.FORMATS:
-        raise unknown_name("format", format_, formats.FORMATS)
+    check_name("format", format_, formats.FORMATS)
     experiment, part = load_experiment(name), selection.part()
     if experiment.kind != "grid":
         if format_ in ("csv", "draws"):
@@ -215,11 +189,9 @@ def table(
     else:
         pages = layouts(experiment, _existing_records(records, name), part)
     form = {
-        "text": formats.to_text,
-        "md": formats.to_markdown,
-        "latex": formats.to_latex,
-        "html": formats.to_html,
-    }[format_]
+        "text": formats.to_text, "md": formats.to_markdown,
+        "latex": formats.to_latex, "html": formats.to_html,
+    }[format_]  # fmt: skip
     sys.stdout.write("\n".join(form(page) for page in pages))
 
 
@@ -230,7 +202,7 @@ def plot_(
     selection: RowSelection,
     records: RecordsFile = RECORDS,
     out: Annotated[
-        Path | None, typer.Option(help="Picture: .svg, .png or .pdf; default: NAME.svg.")
+        Path | None, Option(help="Picture: .svg, .png or .pdf; default: NAME.svg.")
     ] = None,
     root: Root = None,
     json_: Json = False,
@@ -270,7 +242,7 @@ def plot_(
 def draws(
     name: Name,
     selection: GraphSelection,
-    out: Annotated[Path, typer.Option(help="Folder for the draws.")],
+    out: Annotated[Path, Option(help="Folder for the draws.")],
     seeds: Draws = None,
     root: Root = None,
     overwrite: Overwrite = False,
@@ -280,8 +252,7 @@ def draws(
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.export import write_draws
 
-    experiment = load_experiment(name)
-    part = selection.part(seeds)
+    experiment, part = load_experiment(name), selection.part(seeds)
     number = write_draws(experiment, out, part, root=root, overwrite=overwrite, say=say)
     if json_:
         print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})

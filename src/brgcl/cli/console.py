@@ -13,15 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ASCII = {
-    "±": "+-",
-    "≥": ">=",
-    "Δ": "d",
-    "²": "^2",
-    "…": "...",
-    "·": "*",
-    "\xd7": "x",
-    "\u2013": "-",
-}
+    "±": "+-", "≥": ">=", "Δ": "d", "²": "^2", "…": "...", "·": "*", "\xd7": "x", "\u2013": "-",
+}  # fmt: skip
 
 
 def prepare_streams() -> None:
@@ -71,23 +64,18 @@ def stdout() -> "Console":
 def print_metrics(metrics: Mapping[str, Any]) -> None:
     """Print numbers and their names."""
     rows = [[name, show(value)] for name, value in metrics.items() if name != "capped"]
-    if metrics.get("capped"):
-        rows = [[name, at_cap(text) if name == "num_clusters" else text] for name, text in rows]
+    if metrics.get("capped"):  # the number of clusters is a lower bound
+        rows = [[n, f">= {v} (cap reached)" if n == "num_clusters" else v] for n, v in rows]
     show_table("", ["name", "value"], rows)
-
-
-def at_cap(number: object) -> str:
-    """Show a number of clusters that is a lower bound."""
-    return f">= {number} (cap reached)"
 
 
 def show(value: Any) -> str:
     """Show a number to four digits."""
     if isinstance(value, list):
         return ", ".join(map(show, value))
-    return (
-        f"{value:.4f}" if isinstance(value, float) else "unknown" if value is None else str(value)
-    )
+    if value is None:
+        return "unknown"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from brgcl import __version__
 from brgcl.cli.console import print_json, print_line, say, show_table
@@ -17,8 +17,8 @@ from brgcl.progress import progress_bar
 def demo(
     method: SettingOptions,
     seed: Seed = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="How many graphs to generate.")] = 5,
-    out: Annotated[Path, typer.Option(help="Folder for the report.")] = Path("brgcl-demo"),
+    seeds: Annotated[int, Option(min=1, help="How many graphs to generate.")] = 5,
+    out: Annotated[Path, Option(help="Folder for the report.")] = Path("brgcl-demo"),
     overwrite: Overwrite = False,
     json_: Json = False,
 ) -> None:
@@ -35,7 +35,7 @@ def demo(
         shown = run_demo(draws, config, progress_bar)
         folder.about = {"noise": str(DEMO_NOISE), "protocol": "no-val", "seeds": list(draws)}
         page, file = shown.report(), out / "report.html"
-        folder.write(("report.html",), lambda: write_report(page, file, version=__version__))
+        folder.write("report.html", write_report, page, __version__)
     if json_:
         print_json(shown.summary())
         return

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from brgcl.cli.console import print_json, print_line, print_metrics, say
 from brgcl.cli.grouped import grouped
@@ -37,7 +37,7 @@ def embed(
     output: EmbedOutput,
     seed: Seed = 0,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File from which a stopped training resumes.")
+        Path | None, Option(help="File from which a stopped training resumes.")
     ] = None,
 ) -> None:
     """Learn representations of the nodes and write them with the nodes' own ids."""
@@ -63,29 +63,23 @@ def embed(
             generator = generator_for(seed, "training")
             fitted = entry.fit(noisy.graph, labels, config, generator, report, **given)
         metrics: dict[str, Any] = {
-            "method": method.method,
-            "dataset": data.name,
-            "num_nodes": data.num_nodes,
-            "num_edges": data.edge_index.shape[1] // 2,
-            "dim": fitted.representations.shape[1],
-        }
+            "method": method.method, "dataset": data.name, "num_nodes": data.num_nodes,
+            "num_edges": data.num_edges // 2, "dim": fitted.representations.shape[1],
+        }  # fmt: skip
         names = [None if label < 0 else str(class_name(label, data)) for label in data.y.tolist()]
         columns: dict[str, Any] = {"node_id": list(data.node_ids), "label_given": names}
-        found = fitted.clustering
-        if found is not None:
-            metrics |= {"num_clusters": found.num_clusters, "capped": found.capped}
-            columns["pseudo_label"] = found.assignment.numpy()
+        groups = None
+        if fitted.clustering is not None:
+            clusters = fitted.clustering
+            metrics |= {"num_clusters": clusters.num_clusters, "capped": clusters.capped}
+            columns["pseudo_label"] = clusters.assignment.numpy()
+            groups = "cluster", clusters.assignment
         if fitted.confidence is not None and fitted.confident is not None:
             metrics["confident_share"] = float(fitted.confident.float().mean())
-            columns |= {
-                "confidence": fitted.confidence.numpy(),
-                "confident": fitted.confident.numpy(),
-            }
-        write_results(
-            folder, data, fitted, metrics, pd.DataFrame(columns),
-            title=f"Representations of {data.name}",
-            groups=None if found is None else ("cluster", found.assignment),
-        )  # fmt: skip
+            columns["confidence"] = fitted.confidence.numpy()
+            columns["confident"] = fitted.confident.numpy()
+        title, nodes = f"Representations of {data.name}", pd.DataFrame(columns)
+        write_results(folder, data, fitted, metrics, nodes, title=title, groups=groups)
     print_results(metrics, output, folder, "embeddings.parquet has the representations")
 
 
@@ -115,7 +109,7 @@ def cluster(
     output: OutputOptions,
     k: Annotated[
         int | None,
-        typer.Option("-k", min=1, help="Clusters; default: as many as classes, else inferred."),
+        Option("-k", min=1, help="Clusters; default: as many as classes, else inferred."),
     ] = None,
     seed: Seed = 0,
     seeds: Seeds = 1,
@@ -140,22 +134,22 @@ def run_evaluation(
 
     with output.claim() as folder:
         config = method.config(graph.graph)
-        found = evaluate(
+        results = evaluate(
             opener(graph, folder, method, noise, config, seeds=list(seeds), **how),
             method.method, config=config, noise=noise.noise(), seeds=seeds,
             progress=progress_bar, **options,
         )  # fmt: skip
-        first = found.runs[0]
+        first = results.runs[0]
         if isinstance(first.outcome, Classified):
             what, groups = "classes", ("predicted class", first.outcome.probabilities.argmax(1))
         else:
             what, groups = "clusters", ("cluster", first.outcome.assignment)
         if folder is not None:
             write_results(
-                folder, first.graph, first.fitted, found.summary(), found.nodes(),
-                title=f"{what.capitalize()} of {found.dataset}", groups=groups,
+                folder, first.graph, first.fitted, results.summary(), results.nodes(),
+                title=f"{what.capitalize()} of {results.dataset}", groups=groups,
             )  # fmt: skip
-    print_results(found.summary(), output, folder, f"nodes.parquet has the {what}")
+    print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
 
 
 def opener(
@@ -174,12 +168,9 @@ def opener(
             settings = dataclasses.asdict(config)
             settings.pop("seed", None)
             folder.about = {
-                "inputs": graph.describe(data),
-                "method": method.method,
-                "settings": settings,
-                "noise": noise.describe(),
-                **how,
-            }
+                "inputs": graph.describe(data), "method": method.method, "settings": settings,
+                "noise": noise.describe(), **how,
+            }  # fmt: skip
             width = settings.get("dim", 256)
             weights = data.num_features * settings.get("hidden", width)
             folder.need(4 * (2 * data.num_nodes * width + weights))
@@ -197,7 +188,7 @@ def check_checkpoint(file: Path | None, method: str) -> None:
     if not METHODS[method].resumable:
         can = ", ".join(name for name, entry in METHODS.items() if entry.resumable)
         raise InputError(f"{method} cannot resume from a checkpoint; {can} can")
-    if file.exists() and file.is_file():
+    if file.is_file():
         say(f"Resuming from {file}.")
     else:
         claim_file(file, overwrite=False)

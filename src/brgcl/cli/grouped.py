@@ -4,15 +4,21 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any, get_args
+from inspect import Parameter
+from typing import Annotated, Any
 
-import typer
-from typer.models import OptionInfo
+from typer import Option
 
 from brgcl.cli.console import be_quiet
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error arose.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress and no messages.")]
+Debug = Annotated[bool, Option("--debug", help="Show where an error arose.")]
+
+
+def option(default: Any, help: str, *names: str, **rules: Any) -> Any:
+    """Declare an option of a group by its default, its help, its names and Typer's rules."""
+    info = Option(*names, help=help, **rules)
+    return dataclasses.field(default=default, metadata={"option": info})
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -21,25 +27,21 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     A dataclass names the panel of the help in which its options appear (`PANEL`). Every command
     also takes --quiet and --debug; the latter is read by `main`.
     """
-    spread: dict[str, inspect.Parameter] = {}
-    groups: dict[str, Any] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        group = parameter.annotation
-        if not dataclasses.is_dataclass(group):
-            spread[name] = parameter
-            continue
-        groups[name] = group
+    parameters = inspect.signature(command).parameters.values()
+    groups: dict[str, Any] = {
+        p.name: p.annotation for p in parameters if dataclasses.is_dataclass(p.annotation)
+    }
+    spread = [p for p in parameters if p.name not in groups]
+    options: list[tuple[str, Any, Any]] = [("quiet", False, Quiet), ("debug", False, Debug)]
+    for group in groups.values():
         for field in dataclasses.fields(group):
-            info = get_args(field.type)[1]
-            if isinstance(info, OptionInfo):
-                info.rich_help_panel = groups[name].PANEL
-            spread[field.name] = inspect.Parameter(
-                field.name, parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
-            )
-    for name, kind in (("quiet", Quiet), ("debug", Debug)):
-        spread[name] = inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind
-        )
+            kind, info = field.type, field.metadata.get("option")
+            if info is not None:
+                info.rich_help_panel = group.PANEL
+                kind = Annotated[kind, info]
+            options.append((field.name, field.default, kind))
+    for name, default, kind in options:
+        spread.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
 
     @functools.wraps(command)
     def call(quiet: bool, debug: bool, **values: Any) -> None:
@@ -49,7 +51,6 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field: values.pop(field) for field in fields})
         command(**values)
 
-    parameters = sorted(spread.values(), key=lambda parameter: parameter.kind)
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    call.__signature__ = inspect.Signature(spread)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
     return call

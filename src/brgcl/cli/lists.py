@@ -20,15 +20,12 @@ def datasets(root: Root = None, json_: Json = False) -> None:
         return
     rows = [
         [
-            s.name,
-            f"{s.num_nodes:,}",
-            "varies" if s.num_edges is None else f"{s.num_edges:,}",
-            f"{s.num_features:,}",
-            str(s.num_classes),
-            str(s.path) if s.path else "generated" if s.available else "not here",
+            s.name, f"{s.num_nodes:,}", "varies" if s.num_edges is None else f"{s.num_edges:,}",
+            f"{s.num_features:,}", str(s.num_classes),
+            str(s.path or ("generated" if s.available else "not here")),
         ]
         for s in listed
-    ]
+    ]  # fmt: skip
     show_table("Data sets", ["name", "nodes", "edges", "attributes", "classes", "files"], rows)
     print_line("What is not here is downloaded when it is first used, e.g. brgcl classify cora.")
 
@@ -38,25 +35,13 @@ def methods(json_: Json = False) -> None:
     """List the methods."""
     from brgcl.methods import METHODS
 
-    columns = ("kind", "uses_labels", "oracle", "cost", "citation")
-    listed = [
-        {"name": name, **{column: getattr(method, column) for column in columns}}
-        for name, method in METHODS.items()
-    ]
+    columns = ("name", "kind", "uses_labels", "oracle", "cost", "citation")
+    listed = [{name: getattr(method, name) for name in columns} for method in METHODS.values()]
     if json_:
         print_json({"methods": listed})
         return
-    rows = [
-        [
-            entry["name"],
-            entry["kind"],
-            "yes" if entry["uses_labels"] else "no",
-            entry["oracle"] or "none",
-            entry["cost"],
-            entry["citation"],
-        ]
-        for entry in listed
-    ]
+    words = {True: "yes", False: "no", "": "none"}
+    rows = [[words.get(value, value) for value in entry.values()] for entry in listed]
     show_table("Methods", ["name", "kind", "labels", "oracle", "cost", "citation"], rows)
     print_line("To run one: brgcl classify GRAPH --method NAME.")
 

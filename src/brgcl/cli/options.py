@@ -4,21 +4,22 @@ Whatever can be checked without loading torch is checked when a group is made.
 """
 
 import dataclasses
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import re
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-import typer
+from typer import Argument, Option
 
 from brgcl.cli.console import say
+from brgcl.cli.grouped import option
 from brgcl.cli.names import METHODS
 from brgcl.cli.run_folder import RunFolder, claim_folder
 from brgcl.cli.settings import resolve_config
 from brgcl.data.catalogue import DATASETS
-from brgcl.errors import InputError, unknown_name
+from brgcl.errors import InputError, check_name
 from brgcl.evaluation.names import PROTOCOLS
 from brgcl.noise.spec import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
 from brgcl.tasks.rules import RULES, SOFT_LABELS
@@ -31,11 +32,16 @@ if TYPE_CHECKING:
 
 LAST_SEED = 2**32 - 1  # of scikit-learn
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what brgcl wrote there.")]
-Root = Annotated[Path | None, typer.Option(help="Folder with the data sets' files.")]
-Seed = Annotated[int, typer.Option(min=0, max=LAST_SEED, help="First seed.")]
-Seeds = Annotated[int, typer.Option(min=1, help="How many draws to run, each with its own seed.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.", rich_help_panel="Output")]
+Overwrite = Annotated[
+    bool,
+    Option("--overwrite", help="Replace what brgcl wrote there.", rich_help_panel="Output"),
+]
+Root = Annotated[
+    Path | None, Option(help="Folder with the data sets' files.", rich_help_panel="Graph")
+]
+Seed = Annotated[int, Option(min=0, max=LAST_SEED, help="First seed.")]
+Seeds = Annotated[int, Option(min=1, help="How many draws to run, each with its own seed.")]
 
 
 @dataclass(frozen=True)
@@ -44,50 +50,50 @@ class GraphOptions:
 
     PANEL: ClassVar = "Graph"
     graph: Annotated[
-        str | None,
-        typer.Argument(help=f"A data set: {', '.join(DATASETS)}; or give --edges."),
+        str | None, Argument(help=f"A data set: {', '.join(DATASETS)}; or give --edges.")
     ] = None
-    edges: Annotated[Path | None, typer.Option(help="Edges: CSV, TSV or Parquet.")] = None
-    features: Annotated[
-        Path | None, typer.Option(help="Attributes: CSV, Parquet, NPY or sparse NPZ.")
-    ] = None
-    labels: Annotated[
-        Path | None, typer.Option(help="Labels: CSV or Parquet; missing = unlabelled.")
-    ] = None
-    source: Annotated[str | None, typer.Option(help="Column of one end of an edge.")] = None
-    target: Annotated[str | None, typer.Option(help="Column of the other end.")] = None
-    weight: Annotated[str | None, typer.Option(help="Column of edge weights.")] = None
-    id: Annotated[str | None, typer.Option(help="Column of ids in attributes and labels.")] = None
-    label: Annotated[str | None, typer.Option(help="Column of labels.")] = None
-    header: Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether edges and labels have a header row."),
-    ] = None
+    edges: Path | None = option(None, "Edges: CSV, TSV or Parquet.")
+    features: Path | None = option(None, "Attributes: CSV, Parquet, NPY or sparse NPZ.")
+    labels: Path | None = option(None, "Labels: CSV or Parquet; missing = unlabelled.")
+    source: str | None = option(None, "Column of one end of an edge.")
+    target: str | None = option(None, "Column of the other end.")
+    weight: str | None = option(None, "Column of edge weights.")
+    id: str | None = option(None, "Column of ids in attributes and labels.")
+    label: str | None = option(None, "Column of labels.")
+    header: bool | None = option(
+        None, "Whether edges and labels have a header row.", "--header/--no-header"
+    )
     root: Root = None
 
     def __post_init__(self) -> None:
-        files = [file for file in (self.edges, self.features, self.labels) if file is not None]
-        if self.graph is not None and files:
-            raise InputError(
-                f"give either the data set '{self.graph}' or files (--edges ...), not both"
-            )
-        if self.graph is not None and self.graph not in DATASETS:
-            if Path(self.graph).suffix or Path(self.graph).exists():
-                raise InputError(f"'{self.graph}' is no data set; to read a file give --edges FILE")
-            raise unknown_name("data set", self.graph, DATASETS)
-        if self.graph is None and self.edges is None:
+        name = self.graph
+        if name is None and self.edges is None:
             raise InputError(
                 "no graph given; name a data set (brgcl datasets) or give --edges FILE"
             )
-        if self.graph is not None and self._columns:
-            raise InputError(f"columns are named in files, not in the data set '{self.graph}'")
+        if name is not None:
+            if self._files:
+                raise InputError(
+                    f"give either the data set '{name}' or files (--edges ...), not both"
+                )
+            if name not in DATASETS and (Path(name).suffix or Path(name).exists()):
+                raise InputError(f"'{name}' is no data set; to read a file give --edges FILE")
+            check_name("data set", name, DATASETS)
+            if self._columns:
+                raise InputError(f"columns are named in files, not in the data set '{name}'")
         if self.root is not None and not self.root.is_dir():
             raise InputError(f"--root '{self.root}' is no folder; give that of the data sets")
 
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    def _files(self) -> dict[str, Any]:
+        return self._given("edges", "features", "labels")
+
     @property
     def _columns(self) -> dict[str, Any]:
-        names = ("source", "target", "weight", "id", "label", "header")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return self._given("source", "target", "weight", "id", "label", "header")
 
     def open(self, seed: int) -> "Data":
         """Load the data set, or read the files; only a data set may depend on the seed."""
@@ -101,9 +107,14 @@ class GraphOptions:
     def _own(self) -> "Data":
         from brgcl.data.files import read_graph
 
-        assert self.edges is not None
-        with spelled_as_options():
-            return read_graph(self.edges, self.features, self.labels, **self._columns)
+        try:
+            return read_graph(**self._files, **self._columns)
+        except InputError as error:  # spell keywords as the options that set them
+            text = str(error).replace("header=True", "--header")
+            text = text.replace("header=False", "--no-header")
+            names = r"\b(source|target|weight|id|label)="
+            text = re.sub(names, r"--\1", re.sub(names + r"(?=[\w'\"])", r"--\1 ", text))
+            raise InputError(text) from error
 
     def describe(self, data: "Data") -> dict[str, Any]:
         """Return what was read, with checksums."""
@@ -112,12 +123,11 @@ class GraphOptions:
 
         if self.graph is not None:
             return {"dataset": self.graph, "fingerprint": fingerprint(data, data.y, {})}
-        files = {"edges": self.edges, "features": self.features, "labels": self.labels}
-        return {
+        files = {
             name: {"file": str(file.absolute()), "sha256": file_sha256(file)}
-            for name, file in files.items()
-            if file is not None
-        } | self._columns
+            for name, file in self._files.items()
+        }
+        return files | self._columns
 
 
 @dataclass(frozen=True)
@@ -126,13 +136,9 @@ class SettingOptions:
 
     PANEL: ClassVar = "Method"
     method: ClassVar[str] = "brgcl"
-    preset: Annotated[str, typer.Option(help="Named settings: default, paper-literal, ...")] = (
-        "default"
-    )
-    file: Annotated[Path | None, typer.Option("--config", help="Settings in a TOML file.")] = None
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="One setting, key=value; may be repeated.")
-    ] = None
+    preset: str = option("default", "Named settings: default, paper-literal, ...")
+    file: Path | None = option(None, "Settings in a TOML file.", "--config")
+    settings: list[str] | None = option(None, "One setting, key=value; may be repeated.", "--set")
 
     def config(self, dataset: str | None) -> Any:
         """Put the settings together, and check that this machine can train with them."""
@@ -150,11 +156,10 @@ class SettingOptions:
 class MethodOptions(SettingOptions):
     """The method and its settings."""
 
-    method: Annotated[str, typer.Option(help="brgcl methods lists all.")] = "brgcl"  # type: ignore[misc]
+    method: str = option("brgcl", "brgcl methods lists all.")  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise unknown_name("method", self.method, METHODS, hint="brgcl methods lists all")
+        check_name("method", self.method, METHODS, hint="brgcl methods lists all")
 
 
 @dataclass(frozen=True)
@@ -162,13 +167,10 @@ class GraphNoiseOptions:
     """Noise to add to attributes and edges."""
 
     PANEL: ClassVar = "Noise and protocol"
-    attribute_noise: Annotated[
-        str | None,
-        typer.Option(help=f"E.g. within:0.3 or within:0.3@train; {', '.join(ATTRIBUTE_NOISE)}."),
-    ] = None
-    edge_noise: Annotated[
-        str | None, typer.Option(help=f"E.g. add:0.2; {', '.join(EDGE_NOISE)}.")
-    ] = None
+    attribute_noise: str | None = option(
+        None, f"E.g. within:0.3 or within:0.3@train; {', '.join(ATTRIBUTE_NOISE)}."
+    )
+    edge_noise: str | None = option(None, f"E.g. add:0.2; {', '.join(EDGE_NOISE)}.")
 
     def __post_init__(self) -> None:
         self.specs()
@@ -195,9 +197,7 @@ class GraphNoiseOptions:
 class NoiseOptions(GraphNoiseOptions):
     """Noise to add to labels, attributes and edges."""
 
-    label_noise: Annotated[
-        str | None, typer.Option(help=f"E.g. symmetric:0.4; {', '.join(LABEL_NOISE)}.")
-    ] = None
+    label_noise: str | None = option(None, f"E.g. symmetric:0.4; {', '.join(LABEL_NOISE)}.")
 
     def specs(self) -> dict[str, Any]:
         """Read the options."""
@@ -208,12 +208,11 @@ class NoiseOptions(GraphNoiseOptions):
 class ProtocolOptions(NoiseOptions):
     """Noise, and which labels may choose."""
 
-    protocol: Annotated[str, typer.Option(help=f"One of {', '.join(PROTOCOLS)}.")] = "clean-val"
+    protocol: str = option("clean-val", f"One of {', '.join(PROTOCOLS)}.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.protocol not in PROTOCOLS:
-            raise unknown_name("protocol", self.protocol, PROTOCOLS)
+        check_name("protocol", self.protocol, PROTOCOLS)
 
 
 @dataclass(frozen=True)
@@ -221,20 +220,12 @@ class ClassifierOptions:
     """The classifier on top of representations."""
 
     PANEL: ClassVar = "Classifier"
-    rule: Annotated[
-        str | None, typer.Option(help=f"{', '.join(RULES)}; default: auto, which chooses.")
-    ] = None
-    soft_labels: Annotated[
-        str | None, typer.Option(help=f"Targets of mlp: {', '.join(SOFT_LABELS)}.")
-    ] = None
+    rule: str | None = option(None, f"{', '.join(RULES)}; default: auto, which chooses.")
+    soft_labels: str | None = option(None, f"Targets of mlp: {', '.join(SOFT_LABELS)}.")
 
     def __post_init__(self) -> None:
-        for what, value, known in (
-            ("rule", self.rule, RULES),
-            ("soft_labels", self.soft_labels, SOFT_LABELS),
-        ):
-            if value is not None and value not in known:
-                raise unknown_name(what, value, known)
+        check_name("rule", self.rule, RULES)
+        check_name("soft_labels", self.soft_labels, SOFT_LABELS)
 
     def make(self, method: str) -> "NodeClassifier | None":
         """Make the classifier; None for a method that classifies by itself."""
@@ -255,36 +246,20 @@ class OutputOptions:
     """Where results go."""
 
     PANEL: ClassVar = "Output"
-    out: Annotated[Path | None, typer.Option(help="Folder for tables, model and report.")] = None
+    out: Path | None = option(None, "Folder for tables, model and report.")
     overwrite: Overwrite = False
     json_: Json = False
 
     def claim(self) -> AbstractContextManager[RunFolder | None]:
         """Take the folder, if there is one, for as long as the command runs."""
-        if self.out is None:
-            return nullcontext()
-        return claim_folder(self.out, overwrite=self.overwrite)
+        return claim_folder(self.out, overwrite=self.overwrite) if self.out else nullcontext()
 
 
 @dataclass(frozen=True)
 class EmbedOutput(OutputOptions):
     """Where representations go: always into a folder."""
 
-    out: Annotated[Path | None, typer.Option(help="Folder to write.")] = Path("run")
-
-
-@contextmanager
-def spelled_as_options() -> Iterator[None]:
-    """Spell the names of keywords in an error as the options that set them."""
-    import re
-
-    try:
-        yield
-    except InputError as error:
-        text = str(error).replace("header=True", "--header").replace("header=False", "--no-header")
-        names = r"\b(source|target|weight|id|label)="
-        text = re.sub(names, r"--\1", re.sub(names + r"(?=[\w'\"])", r"--\1 ", text))
-        raise InputError(text) from error
+    out: Path | None = option(Path("run"), "Folder to write.")
 
 
 def check_seeds(seed: int, seeds: int) -> range:
@@ -323,11 +298,8 @@ def parse_duration(text: str) -> float:
         >>> parse_duration("1.5h")
         5400.0
     """
-    units = {"s": 1, "m": 60, "h": 3600}
-    try:
-        number = float(text[:-1])
-        if number > 0 and text[-1:] in units:
-            return number * units[text[-1]]
-    except ValueError:
-        pass
+    with suppress(ValueError, KeyError):
+        seconds = float(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1:]]
+        if seconds > 0:
+            return seconds
     raise InputError(f"'{text}' is not a time; write e.g. 90s, 5m or 2h")

@@ -58,11 +58,12 @@ class RunFolder:
     files: dict[str, str | None] = field(default_factory=dict)
     _start: float = field(default_factory=time.time)
 
-    def write(self, names: tuple[str, ...], write: Callable[[], None]) -> None:
-        """Write files, and note them in `run.json` before and after."""
+    def write(self, name: str, write: Callable[..., None], *content: Any) -> None:
+        """Write a file or the model, and note its files in `run.json` before and after."""
+        names = MODEL if name == "model" else (name,)
         self.files |= dict.fromkeys(names)
         self._note("unfinished")
-        write()
+        write(self.path / name, *content)
         self.files |= {name: _checksum(self.path / name) for name in names}
         self._note("unfinished")
 
@@ -103,11 +104,7 @@ class RunFolder:
 
 @contextlib.contextmanager
 def claim_folder(path: Path, *, overwrite: bool) -> Iterator[RunFolder]:
-    """Take a folder for a run; a run that fails before it writes leaves nothing behind.
-
-    Args:
-        path: The folder; it is made if need be.
-        overwrite: Whether the files of an earlier run may be replaced.
+    """Take a folder, made if need be; a run that fails before it writes leaves nothing behind.
 
     Raises:
         InputError: The folder cannot be written to, has files in it that the run would replace,
@@ -156,7 +153,7 @@ def write_results(
     title: str,
     groups: "tuple[str, Tensor] | None",
 ) -> None:
-    """Write what a command has found.
+    """Write the results of a command.
 
     Args:
         folder: Where.
@@ -165,29 +162,36 @@ def write_results(
         metrics: What the command prints.
         nodes: One row per node.
         title: Heading of the report.
-        groups: What colours the map of nodes, and its value for each node, -1 = none, `(N,)`.
+        groups: What colours the map of nodes, and its value for each node, -1 = none, `(N,)`; None
+            draws no map.
     """
     import pandas as pd
 
     from brgcl.atomic_files import write_json, write_parquet
-    from brgcl.report.report import has_report_extra, write_report
+    from brgcl.report.report import Report, Table, has_report_extra, write_report
 
-    z = fitted.representations.numpy()
+    z, model = fitted.representations.numpy(), fitted.model
     frame = pd.DataFrame(z, columns=[f"z{i}" for i in range(z.shape[1])])
     frame.insert(0, "node_id", list(data.node_ids))
-    path = folder.path
-    folder.write(("embeddings.parquet",), lambda: write_parquet(path / "embeddings.parquet", frame))
-    folder.write(("nodes.parquet",), lambda: write_parquet(path / "nodes.parquet", nodes))
-    if fitted.model is not None:
-        folder.write(MODEL, lambda: fitted.model.save(path / "model"))
-    folder.write(("metrics.json",), lambda: write_json(path / "metrics.json", metrics))
+    folder.write("embeddings.parquet", write_parquet, frame)
+    folder.write("nodes.parquet", write_parquet, nodes)
+    if model is not None:
+        folder.write("model", model.save)
+    folder.write("metrics.json", write_json, metrics)
     if has_report_extra():
-        from brgcl.report.run import run_report
+        from brgcl.report.figures import draw_history, draw_map
 
-        page = run_report(title, metrics, fitted, groups)
-        folder.write(
-            ("report.html",), lambda: write_report(page, path / "report.html", version=__version__)
-        )
+        rows = [[k, f"{v:.4f}" if isinstance(v, float) else str(v)] for k, v in metrics.items()]
+        pictures = []
+        if groups is not None:
+            name, group = groups
+            pictures.append(draw_map(fitted.representations, fitted.confidence, group, name))
+        if model is not None:
+            pictures.append(draw_history(model.history_))
+        tables = [Table("Results", ["name", "value"], rows)]
+        settings = {} if model is None else model.config.to_dict()
+        page = Report(title, [], tables, pictures, settings)
+        folder.write("report.html", write_report, page, __version__)
 
 
 def last_command(path: Path) -> str | None:

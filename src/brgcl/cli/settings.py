@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from brgcl.config import BRGCLConfig
-from brgcl.errors import InputError, unknown_name
+from brgcl.errors import InputError
 
 
 def resolve_config(
@@ -20,27 +20,23 @@ def resolve_config(
     from brgcl.methods import find_method
 
     entry = find_method(method)
-    cls = entry.Config
     if preset == "default":
         base = entry.config(dataset)
     elif method == "brgcl":
         base = BRGCLConfig.preset(preset, dataset=dataset if preset == "paper-literal" else None)
     else:
         raise InputError(f"presets belong to brgcl; {method} has settings (--set) only")
-    changes: dict[str, Any] = {}
-    if file is not None:
-        changes |= read_toml(file)
+    changes = {} if file is None else read_toml(file)
     for text in settings or []:
         key, equals, value = text.partition("=")
         if not equals:
             raise InputError(f"--set takes key=value, got '{text}'")
         changes[key.strip()] = parse_value(value.strip())
-    hints = get_type_hints(cls)
+    if "seed" in changes:
+        raise InputError("the seed is not a setting here; use --seed")
+    entry.Config.check_names(changes)
+    hints = get_type_hints(entry.Config)
     for key, value in changes.items():
-        if key == "seed":
-            raise InputError("the seed is not a setting here; use --seed")
-        if key not in hints:
-            raise unknown_name("setting", key, [f.name for f in dataclasses.fields(cls)])
         if value == "none" and type(None) in get_args(hints[key]):
             changes[key] = None
     return dataclasses.replace(base, **changes)

@@ -1,12 +1,11 @@
 """The command `brgcl tune`: arguments -> a search and a comparison -> text or files."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, ClassVar
 
 from brgcl.cli.console import print_json, print_line, show_table
-from brgcl.cli.grouped import grouped
+from brgcl.cli.grouped import grouped, option
 from brgcl.cli.options import (
     GraphOptions,
     Json,
@@ -24,49 +23,40 @@ if TYPE_CHECKING:
     from brgcl.evaluation.protocol import NoisyGraph
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """How to search, and where the choice goes."""
+
+    PANEL: ClassVar = "Search"
+    criterion: str | None = option(
+        None, "labels or stability; default: labels where there are any."
+    )
+    trials: str | None = option(None, "grid or a number; default: grid up to 5,000 nodes, else 20.")
+    epochs: int | None = option(
+        None, "Epochs of each training; default: all up to 5,000 nodes, else 60.", min=1
+    )
+    budget: str | None = option(None, "Time after which all is over: 90s, 5m, 2h.")
+    compare: int = option(5, "Fresh draws to compare with the default on.", min=0)
+    storage: Path | None = option(None, "Journal file; the same call resumes from it.")
+    out: Path | None = option(None, "TOML file for the choice, read by --config.")
+    overwrite: bool = option(False, "Replace that file.", "--overwrite")
+    picture: Path | None = option(None, "Plot the scores: .svg, .png or .pdf.", "--plot")
+
+
 @grouped
 def tune(
+    search: SearchOptions,
     graph: GraphOptions,
     method: SettingOptions,
     noise: NoiseOptions,
-    criterion: Annotated[
-        str | None,
-        typer.Option(help="labels or stability; default: labels where there are any."),
-    ] = None,
-    trials: Annotated[
-        str | None,
-        typer.Option(help="grid, or a number; default: grid up to 5,000 nodes, else 20."),
-    ] = None,
-    epochs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Epochs of each training; default: all up to 5,000 nodes, else 60."
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None, typer.Option(help="Time after which all is over: 90s, 5m, 2h.")
-    ] = None,
-    compare: Annotated[
-        int, typer.Option(min=0, help="Fresh draws to compare with the default on.")
-    ] = 5,
-    storage: Annotated[
-        Path | None, typer.Option(help="Journal file; the same call resumes from it.")
-    ] = None,
     seed: Seed = 0,
-    out: Annotated[
-        Path | None, typer.Option(help="TOML file for the choice, read by --config.")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
-    picture: Annotated[
-        Path | None, typer.Option("--plot", help="Plot the scores: .svg, .png or .pdf.")
-    ] = None,
     json_: Json = False,
 ) -> None:
     """Choose xi and gamma0 by noisy training labels, or by stability without any."""
-    seconds = None if budget is None else parse_duration(budget)
-    number_of_trials = parse_trials(trials)
+    seconds = None if search.budget is None else parse_duration(search.budget)
+    trials, out, picture = parse_trials(search.trials), search.out, search.picture
     if out is not None:
-        claim_file(out, overwrite=overwrite)
+        claim_file(out, overwrite=search.overwrite)
 
     from brgcl.atomic_files import write_text
     from brgcl.cli.tune_text import COLUMNS, lines, preset_text, table_rows
@@ -90,8 +80,8 @@ def tune(
 
     with progress_bar("tuning") as report:
         tuning, comparison = tune_and_compare(
-            draw, config, seed=seed, draws=compare, budget=seconds, report=report,
-            criterion=criterion, trials=number_of_trials, epochs=epochs, storage=storage,
+            draw, config, seed=seed, draws=search.compare, budget=seconds, report=report,
+            criterion=search.criterion, trials=trials, epochs=search.epochs, storage=search.storage,
         )  # fmt: skip
     said = [*lines(tuning), str(comparison or NOT_COMPARED)]
     if out is not None:
@@ -100,16 +90,13 @@ def tune(
     if picture is not None:
         save_picture(plot_searches({name: tuning.to_dict()}), picture)
     if json_:
-        found = {"dataset": name, "seed": seed, "noise": noise.describe()}
-        found["noise_realised"] = realised
-        found |= tuning.to_dict()
-        print_json(found | {"comparison": None if comparison is None else comparison.to_dict()})
+        about = {"dataset": name, "seed": seed, "noise": noise.describe()}
+        compared = None if comparison is None else comparison.to_dict()
+        results = {"noise_realised": realised, **tuning.to_dict(), "comparison": compared}
+        print_json(about | results)
         return
     show_table(f"Settings of {name}", COLUMNS, table_rows(tuning))
-    for line in said:
-        print_line(line)
-    for file in (out, picture):
-        if file is not None:
-            print_line(f"Written: {file}")
+    said += [f"Written: {file}" for file in (out, picture) if file is not None]
     kept = f"brgcl classify ... --config {out}" if out else "--out FILE keeps the choice"
-    print_line(f"Next: {kept}")
+    for line in (*said, f"Next: {kept}"):
+        print_line(line)

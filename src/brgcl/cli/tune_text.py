@@ -1,7 +1,6 @@
 """What `brgcl tune` shows: a table, sentences, a preset in a TOML file."""
 
 import json
-from typing import Any
 
 from brgcl.config import BRGCLConfig
 from brgcl.tune.search import Tuning
@@ -28,64 +27,60 @@ def table_rows(tuning: Tuning) -> list[list[str]]:
 
 def lines(tuning: Tuning) -> list[str]:
     """What was done, what is chosen and why, in sentences."""
+    chosen, rival, number = tuning.chosen, tuning.rival, len(tuning.tried)
     how = "settings of the grid" if tuning.mode == "grid" else "settings by TPE"
-    found = [
-        f"Score: {WHAT[tuning.criterion]}.",
-        f"Tried {len(tuning.tried)} of {tuning.wanted} {how}, {tuning.epochs} epochs each, "
+    tried = (
+        f"Tried {number} of {tuning.wanted} {how}, {tuning.epochs} epochs each, "
         f"{tuning.num_pruned} of them pruned."
-        + (" The budget ended the search." if tuning.cut else ""),
-    ]
-    chosen, rival = tuning.chosen, tuning.rival
+    )
     if not tuning.keeps_default:
-        found.append(
-            f"Choice: {_name(chosen)}; it gains {_gain(chosen)}, more than one standard error, on "
-            f"the default {_name(tuning.default)}."
+        choice = (
+            f"{_name(chosen)}; it gains {_gain(chosen)}, more than one standard error, on the "
+            f"default {_name(tuning.default)}."
         )
     elif rival is None:
-        found.append(f"Choice: the default {_name(chosen)}; nothing else was tried to the end.")
+        choice = f"the default {_name(chosen)}; nothing else was tried to the end."
     else:
-        found.append(
-            f"Choice: the default {_name(chosen)}; no other setting gains more than one standard "
-            f"error, the best of them, {_name(rival)}, {_gain(rival)}."
+        choice = (
+            f"the default {_name(chosen)}; no other setting gains more than one standard error, "
+            f"the best of them, {_name(rival)}, {_gain(rival)}."
         )
-    if not tuning.keeps_default and len(tuning.tried) > 2:
-        found.append(
-            f"The best of {len(tuning.tried)} scores is partly luck: trust the fresh draws."
-        )
-    return found
+    sentences = [
+        f"Score: {WHAT[tuning.criterion]}.",
+        tried + (" The budget ended the search." if tuning.cut else ""),
+        f"Choice: {choice}",
+    ]
+    if not tuning.keeps_default and number > 2:
+        sentences.append(f"The best of {number} scores is partly luck: trust the fresh draws.")
+    return sentences
 
 
 def preset_text(tuning: Tuning, base: BRGCLConfig, comments: list[str]) -> str:
     """The choice as TOML for `--config`, with all settings that differ from the base ones.
 
     Args:
-        tuning: What was found.
+        tuning: The search.
         base: The settings that `--config` starts from on the same graph.
         comments: Sentences to put on top.
     """
     chosen, before = tuning.config.to_dict(), base.to_dict()
     changed = [name for name in chosen if name in ("xi", "gamma0") or chosen[name] != before[name]]
-    settings = [f"{name} = {_toml(chosen[name])}" for name in changed if name != "seed"]
+    values = {name: "none" if chosen[name] is None else chosen[name] for name in changed}
+    # JSON writes numbers, strings and booleans as TOML does
+    settings = [f"{name} = {json.dumps(v)}" for name, v in values.items() if name != "seed"]
     return "\n".join([*(f"# {text}" for text in comments), *settings]) + "\n"
 
 
 def _row(setting: TriedSetting, tuning: Tuning) -> list[str]:
-    marks = [
-        name
-        for name, other in (("choice", tuning.chosen), ("default", tuning.default))
-        if setting.point == other.point
-    ]
+    special = {"choice": tuning.chosen.point, "default": tuning.default.point}
+    marks = ", ".join(name for name, point in special.items() if point == setting.point)
     prototypes = "" if setting.num_prototypes is None else str(setting.num_prototypes)
+    errors = ["" if e is None else f"{e:.4f}" for e in (setting.error, setting.gain_error)]
     return [
-        f"{setting.xi:g}" + (f" ({', '.join(marks)})" if marks else ""),
-        f"{setting.gamma0:g}",
-        f"{setting.score:.4f}",
-        "" if setting.error is None else f"{setting.error:.4f}",
-        f"{setting.gain:+.4f}",
-        "" if setting.gain_error is None else f"{setting.gain_error:.4f}",
-        f"{'≥ ' if setting.capped else ''}{prototypes}",
-        f"{setting.seconds:.1f}",
-    ]
+        f"{setting.xi:g}" + (f" ({marks})" if marks else ""), f"{setting.gamma0:g}",
+        f"{setting.score:.4f}", errors[0], f"{setting.gain:+.4f}", errors[1],
+        f"{'≥ ' if setting.capped else ''}{prototypes}", f"{setting.seconds:.1f}",
+    ]  # fmt: skip
 
 
 def _name(setting: TriedSetting) -> str:
@@ -94,8 +89,3 @@ def _name(setting: TriedSetting) -> str:
 
 def _gain(setting: TriedSetting) -> str:
     return f"{setting.gain:+.4f} ± {setting.gain_error or 0:.4f}"
-
-
-def _toml(value: Any) -> str:
-    """A value as TOML; JSON writes numbers, strings and booleans alike."""
-    return json.dumps("none" if value is None else value)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from brgcl.data.graphs import check_graph as check_graph
     from brgcl.data.graphs import from_networkx as from_networkx
     from brgcl.data.graphs import from_scipy as from_scipy
-    from brgcl.data.splits import random_split as random_split
     from brgcl.data.synthetic import make_graph as make_graph
 else:
     __getattr__, __dir__ = lazy_names(
@@ -26,7 +25,6 @@ else:
             "datasets": ("available", "dataset_status", "load_dataset"),
             "files": ("read_graph",),
             "graphs": ("check_graph", "from_networkx", "from_scipy"),
-            "splits": ("random_split",),
             "synthetic": ("make_graph",),
         },
     )

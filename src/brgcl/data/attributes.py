@@ -28,7 +28,6 @@ def structural_attributes(edge_index: Tensor, num_nodes: int) -> Tensor:
         >>> structural_attributes(torch.tensor([[0], [1]]), 2).to_dense().tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
-    rows = torch.arange(num_nodes + 1)
     if num_nodes <= MAX_IDENTITY:
         column = torch.arange(num_nodes)
         log.warning("no attributes given: each of the %d nodes gets a column of its own", num_nodes)
@@ -36,16 +35,14 @@ def structural_attributes(edge_index: Tensor, num_nodes: int) -> Tensor:
         degree = torch.bincount(edge_index.flatten(), minlength=num_nodes)
         column = torch.log2(degree.double() + 1).floor().long()
         log.warning("no attributes given: %d nodes are described by their degree", num_nodes)
-    width = int(column.max()) + 1 if num_nodes else 0
-    return csr_tensor(rows, column, torch.ones(num_nodes), (num_nodes, width))
+    shape = (num_nodes, int(column.max()) + 1 if num_nodes else 0)
+    return csr_tensor(torch.arange(num_nodes + 1), column, torch.ones(num_nodes), shape)
 
 
 def attribute_tensor(x: Any, name: str) -> Tensor:
-    """Turn a scipy matrix (to CSR) or an array (to a dense tensor) into attributes.
+    """Turn a scipy matrix (to CSR) or an array (to a dense tensor) into attributes, `(N, F)`.
 
-    Args:
-        x: A scipy sparse matrix, array or tensor of numbers, `(N, F)`.
-        name: What the matrix is called in an error.
+    An error calls the matrix by `name`.
     """
     if isinstance(x, Tensor):
         return x
@@ -76,39 +73,26 @@ def checked_attributes(x: Tensor | None) -> Tensor:
         raise InputError("x has no columns; a node needs at least one attribute")
     if x.is_complex():
         raise InputError(f"x must be real numbers, got {x.dtype}")
-    x = x.detach()
-    if x.layout == torch.strided:
-        x = x.to(torch.float32)
-        bad = ~torch.isfinite(x)
-        if bool(bad.any()):
-            row, column = torch.nonzero(bad)[0].tolist()
-            raise _not_finite(row, column, float(x[row, column]))
-        return x
-    x = _canonical_csr(x)
-    bad_at = torch.nonzero(~torch.isfinite(x.values())).flatten()
-    if len(bad_at):
-        entry = int(bad_at[0])
-        row = int(torch.searchsorted(x.crow_indices(), entry, right=True)) - 1
-        raise _not_finite(row, int(x.col_indices()[entry]), float(x.values()[entry]))
+    dense = x.layout == torch.strided
+    x = x.detach().to(torch.float32) if dense else _canonical_csr(x.detach())
+    values = x if dense else x.values()
+    bad = torch.nonzero(~torch.isfinite(values))
+    if len(bad):
+        place = tuple(bad[0].tolist())
+        row, column = place if dense else (c[place[0]] for c in csr_to_scipy(x).tocoo().coords)
+        raise InputError(
+            f"x[{row}, {column}] is {float(values[place])}; attributes must be finite: "
+            "fill or drop the value first"
+        )
     return x
-
-
-def _not_finite(row: int, column: int, value: float) -> InputError:
-    return InputError(
-        f"x[{row}, {column}] is {value}; attributes must be finite: fill or drop the value first"
-    )
 
 
 def _canonical_csr(x: Tensor) -> Tensor:
     """Turn any sparse layout into float32 CSR with sorted columns and no repeated entry."""
-    if x.layout in (torch.sparse_bsr, torch.sparse_bsc):
-        x = x.to_sparse(layout=torch.sparse_coo)
-    if x.layout == torch.sparse_coo:
-        x = x.coalesce()
     if not is_sparse(x):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
-            x = x.to_sparse_csr()
+            x = x.to_sparse(layout=torch.sparse_coo).coalesce().to_sparse_csr()
     if not csr_to_scipy(x).has_canonical_format:
         x = csr_from_scipy(csr_to_scipy(x).copy()).to(x.device)
     shape = (int(x.shape[0]), int(x.shape[1]))

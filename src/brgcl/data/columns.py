@@ -1,17 +1,11 @@
 """Which column of a table holds what: given by the caller or recognised by its name, never guessed.
 
-| what | recognised names, in any case |
-|---|---|
-| ends of an edge | source, src, from, u, id_1, node_1; target, dst, to, v, id_2, node_2 |
-| weight of an edge | weight |
-| id of a node | id, node, node_id |
-| label | label, class, y, target |
+The names that are recognised, in any case, are the constants below.
 """
 
 import logging
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.compute as pc
@@ -30,25 +24,10 @@ LABEL = frozenset({"label", "class", "y", "target"})
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
-@dataclass(frozen=True)
-class EdgeColumns:
-    """Names of the columns of an edge table.
-
-    Attributes:
-        source: One end.
-        target: The other end.
-        weight: The weight, or None.
-    """
-
-    source: str
-    target: str
-    weight: str | None
-
-
 def edge_columns(
     table: TableFile, source: str | None, target: str | None, weight: str | None
-) -> EdgeColumns:
-    """The columns of an edge table, as given, by name, or because there are no others."""
+) -> tuple[str, str, str | None]:
+    """The columns of both ends and of the weight: as given, by name, or as the only ones."""
     for keyword, name in (("source", source), ("target", target), ("weight", weight)):
         _check_given(table, keyword, name)
     given = [name for name in (source, target, weight) if name is not None]
@@ -67,7 +46,7 @@ def edge_columns(
         source, target = source or rest.pop(0), target or rest.pop(0)
     if source is None or target is None:
         raise _unclear(table, "two columns hold the ends of an edge", "source= and target=")
-    return EdgeColumns(source, target, weight)
+    return source, target, weight
 
 
 def id_column(table: TableFile, given: str | None) -> str:
@@ -107,22 +86,18 @@ def settle_header(
 
     Args:
         table: The file, as it was opened.
-        header: What the caller says; None recognises it.
+        header: What the caller says; None recognises it, or fails if it is unclear.
         given: Columns that the caller names; a name in the first row makes it a header.
         num_ids: The number of columns, from the first, that hold ids if there is no header: 2 in
             an edge file, 1 in a label file.
-
-    Raises:
-        InputError: The first row may as well hold names as data.
     """
     first = table.first_row
     if first is None:
         return table
-    names = [name for name in given if name is not None]
-    if any(name in first for name in names):
+    if any(name in first for name in given):
         header = True
     elif header is None:
-        header = _recognise_header(table, first, names, num_ids)
+        header = _recognise_header(table, first, any(name is not None for name in given), num_ids)
     return table.with_header() if header else table
 
 
@@ -134,9 +109,7 @@ def check_header(table: TableFile, names: Sequence[str], ids: Sequence[Any]) -> 
                 raise _unclear_header(table, names)
 
 
-def _recognise_header(
-    table: TableFile, first: tuple[str, ...], names: Sequence[str], num_ids: int
-) -> bool:
+def _recognise_header(table: TableFile, first: tuple[str, ...], named: bool, num_ids: int) -> bool:
     wanted = (SOURCE, TARGET) if num_ids == 2 else (ID,)
     if (
         len(first) < 2
@@ -149,7 +122,7 @@ def _recognise_header(
         log.warning("%s: the first row holds numbers: read without a header", table.path)
         return False
     below = [column[1:] for column in table.texts(*table.columns[:num_ids])]
-    if names or all(len(c) and pc.all(pc.match_substring_regex(c, NUMBER)).as_py() for c in below):
+    if named or all(len(c) and pc.all(pc.match_substring_regex(c, NUMBER)).as_py() for c in below):
         return True  # text above numbers
     raise _unclear_header(table, first)
 

@@ -25,13 +25,9 @@ class DatasetStatus:
 
     Attributes:
         name: The name `load_dataset` takes.
-        num_nodes: `N`.
         num_edges: Undirected edges; None when it depends on the seed.
-        num_features: `F`.
-        num_classes: `C`.
         path: Folder of its files; None if they are not on disk, or none are needed.
         available: Whether it loads without a download.
-        citation: Whom to cite.
     """
 
     name: str
@@ -66,12 +62,13 @@ def load_dataset(name: str, root: str | Path | None = None, *, seed: int = 0) ->
         >>> load_dataset("demo").num_nodes
         2000
     """
-    from brgcl.data.graphs import check_graph  # torch, which listing data sets does without
+    from brgcl.data.formats import READERS  # torch, which listing data sets does without
+    from brgcl.data.graphs import check_graph
 
     dataset = _known(name)
     folder = _find(dataset, root) or _download(name, dataset, root)
     _check_sums(dataset, folder)
-    data = dataset.read(folder, seed)
+    data = READERS[dataset.format](folder, seed)
     if dataset.class_names:
         data.class_names = list(dataset.class_names)
     data = check_graph(data, announce=False)
@@ -91,21 +88,14 @@ def available(name: str, root: str | Path | None = None) -> bool:
 
 
 def dataset_status(root: str | Path | None = None) -> list[DatasetStatus]:
-    """List every data set with its sizes and where its files are.
-
-    Args:
-        root: A folder to look into first, as in `load_dataset`.
-    """
+    """List every data set with its sizes and where its files are (see `load_dataset`)."""
+    known = ("num_nodes", "num_edges", "num_features", "num_classes", "citation")
     return [
         DatasetStatus(
             name=name,
-            num_nodes=dataset.num_nodes,
-            num_edges=dataset.num_edges,
-            num_features=dataset.num_features,
-            num_classes=dataset.num_classes,
             path=_find(dataset, root) if dataset.files else None,
             available=available(name, root),
-            citation=dataset.citation,
+            **{field: getattr(dataset, field) for field in known},
         )
         for name, dataset in DATASETS.items()
     ]
@@ -116,28 +106,23 @@ def _known(name: str) -> Dataset:
         raise InputError(
             f"a data set is given by name, got {type(name).__name__}; known: {', '.join(DATASETS)}"
         )
-    if name not in DATASETS:
-        if Path(name).suffix in (".csv", ".tsv", ".txt", ".gz", ".parquet", ".edgelist"):
-            raise InputError(
-                f"unknown data set '{name}'; to read a graph from files use read_graph(edges, ...)"
-            )
-        raise unknown_name("data set", name, DATASETS)
-    return DATASETS[name]
+    if name in DATASETS:
+        return DATASETS[name]
+    if Path(name).suffix in (".csv", ".tsv", ".txt", ".gz", ".parquet", ".edgelist"):
+        raise InputError(
+            f"unknown data set '{name}'; to read a graph from files use read_graph(edges, ...)"
+        )
+    raise unknown_name("data set", name, DATASETS)
 
 
-def _cache() -> Path:
-    return Path(platformdirs.user_cache_dir("brgcl"))
-
-
-def _places(root: str | Path | None) -> list[Path]:
-    """Data folders in the order in which they are searched; the cache is last."""
-    given = [root, os.environ.get("BRGCL_DATA")]
-    return [*(Path(folder) for folder in given if folder), _cache()]
+def _folders(dataset: Dataset, root: str | Path | None) -> list[Path]:
+    """Where the files may be, in the order of the search; the cache is last."""
+    given = [root, os.environ.get("BRGCL_DATA"), platformdirs.user_cache_dir("brgcl")]
+    return [Path(place) / dataset.folder for place in given if place]
 
 
 def _find(dataset: Dataset, root: str | Path | None) -> Path | None:
-    for place in _places(root):
-        folder = place / dataset.folder
+    for folder in _folders(dataset, root):
         if all((folder / file.name).is_file() for file in dataset.files):
             return folder
     return None
@@ -145,7 +130,7 @@ def _find(dataset: Dataset, root: str | Path | None) -> Path | None:
 
 def _download(name: str, dataset: Dataset, root: str | Path | None) -> Path:
     """Fetch into the cache what is missing there."""
-    folder = _cache() / dataset.folder
+    folder = _folders(dataset, root)[-1]
     log.info("%s is not on disk: downloading into %s", name, folder)
     missing = [file for file in dataset.files if not (folder / file.name).is_file()]
     for file in missing:
@@ -156,7 +141,7 @@ def _download(name: str, dataset: Dataset, root: str | Path | None) -> Path:
             sha256 = file.sha256 if dataset.num_nonzeros is None else None
             download(file.url, folder / file.name, sha256=sha256)
         except (DataNotFound, OSError, zipfile.BadZipFile) as error:
-            looked = ", ".join(str(place / dataset.folder) for place in _places(root))
+            looked = ", ".join(map(str, _folders(dataset, root)))
             raise DataNotFound(
                 f"{name}: {file.name} is not in {looked}, and {error}; put the files of {file.url} "
                 f"into <folder>/{dataset.folder}/ and set BRGCL_DATA=<folder>"
@@ -173,11 +158,10 @@ def _unpack(url: str, dataset: Dataset, folder: Path) -> None:
         for member in archive.namelist():
             name = member.partition("/")[2]
             if name in wanted or (name.startswith("mapping/label") and ".." not in name):
-                target = folder / name
-                target.parent.mkdir(parents=True, exist_ok=True)
-                part = target.with_name(target.name + ".part")
+                part = folder / f"{name}.part"
+                part.parent.mkdir(parents=True, exist_ok=True)
                 part.write_bytes(archive.read(member))  # the zip's own checksum is verified here
-                part.replace(target)
+                part.replace(folder / name)
                 wanted.discard(name)
     packed.unlink()
     if wanted:
@@ -187,16 +171,14 @@ def _unpack(url: str, dataset: Dataset, folder: Path) -> None:
 def _check_sums(dataset: Dataset, folder: Path) -> None:
     for file in dataset.files:
         path = folder / file.name
-        digest = file_sha256(path) if file.sha256 is not None else None
-        if digest == file.sha256:
+        if file.sha256 is None or (digest := file_sha256(path)) == file.sha256:
             continue
-        if dataset.num_nonzeros is not None:
-            log.info("%s: unknown checksum, its sizes are checked instead", path)
-            continue
-        raise InputError(
-            f"{path}: checksum {str(digest)[:12]}... is not the published one "
-            f"({str(file.sha256)[:12]}...); remove the file and get it from {file.url}"
-        )
+        if dataset.num_nonzeros is None:
+            raise InputError(
+                f"{path}: checksum {digest[:12]}... is not the published one "
+                f"({file.sha256[:12]}...); remove the file and get it from {file.url}"
+            )
+        log.info("%s: unknown checksum, its sizes are checked instead", path)
 
 
 def _check_sizes(name: str, dataset: Dataset, data: "Data", folder: Path) -> None:

@@ -20,10 +20,7 @@ CHUNK = 1 << 16
 def download(url: str, target: Path, *, sha256: str | None = None) -> None:
     """Fetch `url` into `target`; what an interrupted attempt left in `<target>.part` is continued.
 
-    Args:
-        url: The address.
-        target: The file to make; its folder is made too.
-        sha256: The checksum; None accepts any content, which is logged.
+    Without a checksum any content is accepted, which is logged.
 
     Raises:
         DataNotFound: The server cannot be reached or the content has a wrong checksum; after a
@@ -63,12 +60,11 @@ def _fetch(url: str, part: Path) -> None:
         error.close()
         return
     with response:
-        resumed = response.status == 206
+        received = have if response.status == 206 else 0
         length = response.headers.get("Content-Length")
-        total = int(length) + (have if resumed else 0) if length else None
-        received = have if resumed else 0
+        total = received + int(length) if length else None
         with (
-            part.open("ab" if resumed else "wb") as file,
+            part.open("ab" if received else "wb") as file,
             progress_bar(part.stem, unit="bytes") as report,
         ):
             report(received, total, "")

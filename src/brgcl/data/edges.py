@@ -6,20 +6,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from brgcl.errors import InputError
 
 log = logging.getLogger("brgcl")
 
+NO_EDGES = "the graph has no edges: only the attributes can tell nodes apart"
+
 
 def canonical_edges(
-    edge_index: Tensor | None,
-    edge_weight: Tensor | None,
-    num_nodes: int,
-    *,
-    announce: bool = True,
+    edge_index: Tensor | None, edge_weight: Tensor | None, num_nodes: int, *, announce: bool = True
 ) -> tuple[Tensor, Tensor | None]:
     """Check an edge list and make it undirected, sorted by (row, column), each pair once.
 
@@ -31,18 +28,15 @@ def canonical_edges(
 
     Args:
         edge_index: Ends of each edge, any integer type, `(2, E)`.
-        edge_weight: Weight of each edge, positive, `(E,)`; None for an unweighted graph.
+        edge_weight: Positive weights, `(E,)`; they come back as float32.
         num_nodes: `N`.
         announce: Whether to log what was fixed.
-
-    Returns:
-        The edges, int64, `(2, 2E')`, and their weights, float32, `(2E',)`, or None.
     """
     edge_index = _checked_index(edge_index, num_nodes)
     weight = None if edge_weight is None else _checked_weight(edge_weight, edge_index.shape[1])
     if _is_canonical(edge_index, weight, num_nodes):
         if announce and edge_index.shape[1] == 0:
-            log.warning("the graph has no edges: only the attributes can tell nodes apart")
+            log.warning(NO_EDGES)
         return edge_index, None if weight is None else weight.to(torch.float32)
     row, col = edge_index.cpu().numpy()
     value = np.ones(len(row)) if weight is None else weight.cpu().double().numpy()
@@ -56,16 +50,20 @@ def canonical_edges(
     undirected = directed.maximum(reverse)
     undirected.sort_indices()
     if announce:
-        _announce(
-            num_loops=int((~proper).sum()),
-            num_repeats=int(proper.sum()) - directed.nnz,
-            num_one_way=undirected.nnz - directed.nnz,
-            num_unequal=_num_unequal(directed, reverse),
-            num_edges=undirected.nnz // 2,
-            weighted=weight is not None,
-        )
+        if num_loops := int((~proper).sum()):
+            log.warning("%d self-loops removed", num_loops)
+        if num_repeats := int(proper.sum()) - directed.nnz:
+            done = "merged" if weight is None else "summed"
+            log.warning("%d repeated edges %s", num_repeats, done)
+        if num_unequal := _num_unequal(directed, reverse):
+            unequal = "%d edges have different weights in their two directions: the larger counts"
+            log.warning(unequal, num_unequal)
+        if num_one_way := undirected.nnz - directed.nnz:
+            log.info("%d edges given in one direction only: read as undirected", num_one_way)
+        if undirected.nnz == 0:
+            log.warning(NO_EDGES)
     device = edge_index.device
-    edges = torch.from_numpy(np.stack([_rows(undirected), undirected.indices]).astype(np.int64))
+    edges = torch.from_numpy(np.stack(undirected.tocoo().coords).astype(np.int64))
     if weight is None:
         return edges.to(device), None
     weight = torch.from_numpy(undirected.data.astype(np.float32))
@@ -87,9 +85,9 @@ def _checked_index(edge_index: Tensor | None, num_nodes: int) -> Tensor:
     if edge_index.is_floating_point() or edge_index.is_complex() or edge_index.dtype == torch.bool:
         raise InputError(f"edge_index must hold integers, got {edge_index.dtype}; use .long()")
     edge_index = edge_index.long()
-    outside = (edge_index < 0) | (edge_index >= num_nodes)
-    if bool(outside.any()):
-        end, edge = torch.nonzero(outside)[0].tolist()
+    outside = torch.nonzero((edge_index < 0) | (edge_index >= num_nodes))
+    if len(outside):
+        end, edge = outside[0].tolist()
         raise InputError(
             f"edge_index[{end}, {edge}] is {int(edge_index[end, edge])} but nodes are numbered "
             f"0..{num_nodes - 1}; give the node a row in x or drop the edge"
@@ -124,22 +122,9 @@ def _is_canonical(edge_index: Tensor, weight: Tensor | None, num_nodes: int) -> 
         return False
     if weight is not None and not bool((weight.float() == weight).all()):
         return False
-    start = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=num_nodes))])
     value = np.ones(len(row), dtype=np.int8) if weight is None else weight.float().cpu().numpy()
-    matrix = scipy.sparse.csr_array((value, col, start), shape=(num_nodes, num_nodes))
-    return _same(matrix, matrix.T.tocsr())
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Whether two CSR matrices with sorted columns are equal."""
-    return a.nnz == b.nnz and all(
-        np.array_equal(getattr(a, part), getattr(b, part)) for part in ("indptr", "indices", "data")
-    )
-
-
-def _rows(matrix: Any) -> NDArray[np.int64]:
-    counts = np.diff(matrix.indptr)
-    return np.repeat(np.arange(len(counts), dtype=np.int64), counts)
+    matrix = scipy.sparse.coo_array((value, (row, col)), shape=(num_nodes, num_nodes)).tocsr()
+    return bool((matrix != matrix.T.tocsr()).nnz == 0)
 
 
 def _num_unequal(directed: Any, reverse: Any) -> int:
@@ -147,28 +132,3 @@ def _num_unequal(directed: Any, reverse: Any) -> int:
     smaller, larger = directed.minimum(reverse), directed.maximum(reverse)
     both = smaller.astype(bool).multiply(larger)
     return int(((both - smaller) > 1e-6 * both).nnz // 2)
-
-
-def _announce(
-    *,
-    num_loops: int,
-    num_repeats: int,
-    num_one_way: int,
-    num_unequal: int,
-    num_edges: int,
-    weighted: bool,
-) -> None:
-    if num_loops:
-        log.warning("%d self-loops removed", num_loops)
-    if num_repeats:
-        done = "summed" if weighted else "merged"
-        log.warning("%d repeated edges %s", num_repeats, done)
-    if num_unequal:
-        log.warning(
-            "%d edges have different weights in their two directions: the larger counts",
-            num_unequal,
-        )
-    if num_one_way:
-        log.info("%d edges given in one direction only: read as undirected", num_one_way)
-    if num_edges == 0:
-        log.warning("the graph has no edges: only the attributes can tell nodes apart")

@@ -89,9 +89,8 @@ def read_graph(
     Raises:
         InputError: A file is missing or wrong; the message names the file, the line and the remedy.
     """
-    edge_table = settle_header(
-        read_table(_as_path("edges", edges)), header, (source, target, weight), num_ids=2
-    )
+    edge_file = read_table(_as_path("edges", edges))
+    edge_table = settle_header(edge_file, header, (source, target, weight), num_ids=2)
     features_read = None if features is None else _open_features(_as_path("features", features))
     node_table = features_read if isinstance(features_read, TableFile) else None
     label_table = node_table if label is not None else None
@@ -114,19 +113,17 @@ def read_graph(
 
     listed = Path(edges if features is None else features)
     edge_index = np.stack([_locate(column, node_ids, edge_table, listed) for column in ends])
-    data = Data(edge_index=torch.from_numpy(edge_index), num_nodes=len(node_ids))
-    if len(node_ids) == 0:
+    num_nodes = len(node_ids)
+    if num_nodes == 0:
         raise InputError(f"{listed}: the graph has no nodes; the file has no rows")
-    data.x = structural_attributes(data.edge_index, len(node_ids)) if x is None else x
-    data.node_ids = _typed_ids(node_ids.to_pylist())
+    data = Data(edge_index=torch.from_numpy(edge_index), edge_weight=weights, num_nodes=num_nodes)
+    data.x = structural_attributes(data.edge_index, num_nodes) if x is None else x
+    names = node_ids.to_pylist()
+    data.node_ids = [int(name) for name in names] if all(map(is_integer_text, names)) else names
     data.name = Path(edges).name.split(".")[0] or Path(edges).name
-    if weights is not None:
-        data.edge_weight = weights
     if label_table is not None:
         nodes = _locate(label_ids, node_ids, label_table, listed)
-        data.y, data.class_names = _encode_labels(
-            label_table, label_ids, values, nodes, len(node_ids)
-        )
+        data.y, data.class_names = _encode_labels(label_table, label_ids, values, nodes, num_nodes)
     return check_graph(data)
 
 
@@ -160,10 +157,10 @@ def _check_given(
 ) -> None:
     tables = [table for table in (node_table, label_table) if table is not None]
     if id is not None and not any(id in table.columns for table in tables):
-        columns = "; ".join(f"{table.path} has {', '.join(table.columns)}" for table in tables)
+        columns = (f"; {table.path} has {', '.join(table.columns)}" for table in tables)
         raise InputError(
             f"id= is '{id}', but neither features nor labels is a table with that column"
-            + (f"; {columns}" if columns else "")
+            + "".join(columns)
         )
     if label is not None and label_table is None:
         raise InputError(
@@ -178,24 +175,24 @@ def _read_edges(
     weight: str | None,
     header: bool | None,
 ) -> tuple[list[Any], Tensor | None]:
-    columns = edge_columns(table, source, target, weight)
-    ends = table.texts(columns.source, columns.target)
-    if header is None and source is None and target is None:
-        check_header(table, (columns.source, columns.target), ends)
-    used = (columns.source, columns.target, columns.weight)
+    ends_given = source is not None or target is not None
+    used = source, target, weight = edge_columns(table, source, target, weight)
+    ends = table.texts(source, target)
+    if header is None and not ends_given:
+        check_header(table, (source, target), ends)
     _report_index(table, used)
     unread = [name for name in table.columns if name not in (*used, *table.index)]
     if unread:
-        advice = "" if columns.weight else "; if one holds weights, name it with weight="
+        advice = "" if weight else "; if one holds weights, name it with weight="
         log.warning("%s: columns not read: %s%s", table.path, ", ".join(unread), advice)
-    if columns.weight is None:
+    if weight is None:
         return ends, None
-    weights = table.numbers([columns.weight])[:, 0]
+    weights = table.numbers([weight])[:, 0]
     bad = np.flatnonzero(weights <= 0)
     if len(bad):
         raise InputError(
-            f"{table.place(int(bad[0]))}, column '{columns.weight}': weight "
-            f"{weights[bad[0]]:g} is not above 0; drop the edge or correct the weight"
+            f"{table.place(int(bad[0]))}, column '{weight}': weight {weights[bad[0]]:g} is not "
+            "above 0; drop the edge or correct the weight"
         )
     return ends, torch.from_numpy(weights)
 
@@ -292,8 +289,8 @@ def _encode_labels(
             f"{table.path}: the labels are -1 and {min(classes - {'-1'})}, but -1 means "
             "unlabelled; call the classes otherwise, e.g. no and yes"
         )
-    missing = (labels == "") | (labels == "-1")
-    labels[missing] = ""
+    labels[labels == "-1"] = ""
+    missing = labels == ""
     if missing.any():
         words = ", ".join(sorted({word or "empty" for word in written[missing]}))
         log.warning("%s: %d labels missing (%s)", table.path, missing.sum(), words)
@@ -334,9 +331,3 @@ def _check_unique(table: TableFile, ids: Any) -> None:
     if len(repeated):
         row = int(repeated[0])
         raise InputError(f"{table.place(row)}: id {ids[row].as_py()!r} is duplicated; keep one row")
-
-
-def _typed_ids(ids: list[str]) -> NDArray[Any]:
-    if all(map(is_integer_text, ids)):
-        return np.array([int(text) for text in ids], dtype=np.int64)
-    return np.array(ids, dtype=object)

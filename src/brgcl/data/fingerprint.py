@@ -19,9 +19,8 @@ def fingerprint(graph: Data, labels: Tensor | None, settings: dict[str, Any]) ->
     """
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
     x = graph.x
-    parts = [x]
-    if x.layout == torch.sparse_csr:
-        parts = [x.crow_indices(), x.col_indices(), x.values()]
+    sparse = x.layout == torch.sparse_csr
+    parts = (x.crow_indices(), x.col_indices(), x.values()) if sparse else (x,)
     for part in (*parts, graph.edge_index, graph.get("edge_weight"), labels):
         if part is not None:
             digest.update(str(tuple(part.shape)).encode())

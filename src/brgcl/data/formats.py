@@ -1,10 +1,10 @@
 """The file formats of the public graphs -> `Data`, not yet canonical."""
 
-import builtins
 import collections
 import gzip
 import logging
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,11 @@ import pandas as pd
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 from torch_geometric.data import Data
 from torch_geometric.utils import index_to_mask
 
 from brgcl.data.splits import random_split
+from brgcl.data.synthetic import make_graph
 from brgcl.errors import InputError
 from brgcl.method.sparse import csr_from_scipy
 
@@ -30,31 +30,19 @@ def read_planetoid(folder: Path, name: str) -> Data:
     Training nodes come first, the 500 after them validate, and `test.index` lists the test nodes;
     the rows of `tx` and `ty` belong to those, in that order. Citeseer lacks 15 nodes in these
     files: they have neither attributes (a row of zeros) nor a label (-1).
-
-    Args:
-        folder: Where the files are.
-        name: The name inside the file names: cora, citeseer or pubmed.
     """
     names = ("x", "tx", "ty", "allx", "ally", "graph")
     part = {p: _unpickle(folder / f"ind.{name}.{p}") for p in names}
     test = np.loadtxt(folder / f"ind.{name}.test.index", dtype=np.int64)
-    num_known = part["allx"].shape[0]
     num_nodes = max(len(part["graph"]), int(test.max()) + 1)
-    known = scipy.sparse.coo_array(part["allx"])
-    tested = scipy.sparse.coo_array(part["tx"])
+    listed = scipy.sparse.vstack([part["allx"], part["tx"]], format="coo")
+    node = np.concatenate([np.arange(part["allx"].shape[0]), test])  # of each row
     x = scipy.sparse.coo_array(
-        (
-            np.concatenate([known.data, tested.data]),
-            (
-                np.concatenate([known.row, test[tested.row]]),
-                np.concatenate([known.col, tested.col]),
-            ),
-        ),
-        shape=(num_nodes, known.shape[1]),
+        (listed.data, (node[listed.row], listed.col)), shape=(num_nodes, listed.shape[1])
     )
+    one_hot = np.concatenate([part["ally"], part["ty"]])
     y = np.full(num_nodes, -1, dtype=np.int64)
-    y[:num_known] = _classes(part["ally"])
-    y[test] = _classes(part["ty"])
+    y[node] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), -1)
     num_train = part["x"].shape[0]
     masks = torch.zeros(3, num_nodes, dtype=torch.bool)
     masks[0, :num_train] = True
@@ -76,10 +64,6 @@ def read_coauthor(file: Path, *, seed: int = 0) -> Data:
     """Read a co-author graph from one `.npz` of CSR parts; keyword counts become 0/1.
 
     There is no public split: 20 nodes per class train and 30 validate, drawn with `seed`.
-
-    Args:
-        file: The `.npz`.
-        seed: Seed of the split.
     """
     try:
         with np.load(file, allow_pickle=False) as parts:
@@ -91,7 +75,7 @@ def read_coauthor(file: Path, *, seed: int = 0) -> Data:
                 for name in ("adj", "attr")
             )
             y = torch.from_numpy(parts["labels"].astype(np.int64))
-            class_names = _plain_texts(parts, "class_names")
+            class_names = _class_names(parts)
     except Exception as error:  # zipfile, zlib, numpy.lib.format and scipy raise what they like
         raise InputError(
             f"{file}: cannot be read as a co-author graph ({error!r}); remove it and load again"
@@ -100,7 +84,7 @@ def read_coauthor(file: Path, *, seed: int = 0) -> Data:
     coo = adj.tocoo()
     generator = torch.Generator().manual_seed(seed)
     split = random_split(y, num_train_per_class=20, num_val_per_class=30, generator=generator)
-    data = Data(
+    return Data(
         x=csr_from_scipy(attr),
         edge_index=torch.from_numpy(np.stack([coo.row, coo.col]).astype(np.int64)),
         y=y,
@@ -108,22 +92,15 @@ def read_coauthor(file: Path, *, seed: int = 0) -> Data:
         val_mask=split.val,
         test_mask=split.test,
         num_nodes=len(y),
+        **class_names,
     )
-    if class_names is not None:
-        data.class_names = class_names
-    return data
 
 
-def read_ogb_arxiv(folder: str | Path) -> Data:
+def read_ogb_arxiv(folder: Path) -> Data:
     """Read ogbn-arxiv from its raw tables, with the official split by year; edges are directed.
 
-    Args:
-        folder: The folder that holds `raw/`, `split/time/` and perhaps `mapping/`.
-
-    Raises:
-        InputError: A file is missing or cannot be read.
+    The folder holds `raw/`, `split/time/` and perhaps `mapping/`.
     """
-    folder = Path(folder)
     edges = _numbers(folder / "raw/edge.csv.gz", np.int64)
     x = _numbers(folder / "raw/node-feat.csv.gz", np.float32)
     y = _numbers(folder / "raw/node-label.csv.gz", np.int64)[:, 0]
@@ -134,8 +111,11 @@ def read_ogb_arxiv(folder: str | Path) -> Data:
         num_nodes=int(_numbers(folder / "raw/num-node-list.csv.gz", np.int64)[0, 0]),
     )
     for mask, part in (("train_mask", "train"), ("val_mask", "valid"), ("test_mask", "test")):
-        nodes = _numbers(folder / f"split/time/{part}.csv.gz", np.int64)[:, 0]
-        data[mask] = _mask(nodes, data.num_nodes, folder / f"split/time/{part}.csv.gz")
+        path, last = folder / f"split/time/{part}.csv.gz", data.num_nodes - 1
+        nodes = torch.from_numpy(_numbers(path, np.int64)[:, 0])
+        if bool(((nodes < 0) | (nodes > last)).any()):
+            raise InputError(f"{path}: lists a node outside 0..{last}; download it again")
+        data[mask] = index_to_mask(nodes, data.num_nodes)
     names = folder / "mapping/labelidx2arxivcategeory.csv.gz"  # spelled so by its authors
     if names.is_file():
         data.class_names = pd.read_csv(names).iloc[:, 1].astype(str).tolist()
@@ -152,8 +132,8 @@ class _PlanetoidUnpickler(pickle.Unpickler):
             ("numpy", "dtype"): np.dtype,
             ("scipy.sparse", "csr_matrix"): scipy.sparse.csr_matrix,
             ("collections", "defaultdict"): collections.defaultdict,
-            ("builtins", "list"): builtins.list,
-            ("builtins", "dict"): builtins.dict,
+            ("builtins", "list"): list,
+            ("builtins", "dict"): dict,
         }
         if name == "_reconstruct" and module.startswith("numpy."):
             return _reconstruct
@@ -182,17 +162,12 @@ def _unpickle(path: Path) -> Any:
         ) from error
 
 
-def _classes(one_hot: NDArray[Any]) -> NDArray[np.int64]:
-    """The class of each one-hot row; -1 for a row of zeros."""
-    return np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), -1).astype(np.int64)
-
-
-def _plain_texts(parts: Any, name: str) -> list[str] | None:
-    """An array of texts, or None when it is absent or a pickled object, which is not opened."""
+def _class_names(parts: Any) -> dict[str, list[str]]:
+    """The names, unless they are absent or a pickled object, which is not opened."""
     try:
-        return [str(text) for text in parts[name]]
+        return {"class_names": [str(name) for name in parts["class_names"]]}
     except (KeyError, ValueError):
-        return None
+        return {}
 
 
 def _numbers(path: Path, dtype: Any) -> NDArray[Any]:
@@ -206,8 +181,10 @@ def _numbers(path: Path, dtype: Any) -> NDArray[Any]:
         raise InputError(f"{path}: not a complete table of numbers ({first})") from error
 
 
-def _mask(nodes: NDArray[np.int64], num_nodes: int, path: Path) -> Tensor:
-    if len(nodes) and not 0 <= int(nodes.min()) <= int(nodes.max()) < num_nodes:
-        raise InputError(f"{path}: lists a node outside 0..{num_nodes - 1}; download it again")
-    mask: Tensor = index_to_mask(torch.from_numpy(nodes), num_nodes)
-    return mask
+READERS: dict[str, Callable[[Path, int], Data]] = {
+    "planetoid": lambda folder, seed: read_planetoid(folder, folder.name),
+    "coauthor": lambda folder, seed: read_coauthor(folder / "ms_academic_cs.npz", seed=seed),
+    "ogb-arxiv": lambda folder, seed: read_ogb_arxiv(folder),
+    "generated": lambda folder, seed: make_graph(seed=seed),
+}
+"""How to read the files of a `Dataset`, by its format: from its folder, with a seed."""

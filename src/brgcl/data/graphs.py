@@ -12,13 +12,7 @@ from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, checked_attributes, structural_attributes
 from brgcl.data.edges import canonical_edges
-from brgcl.data.ids import (
-    checked_class_names,
-    checked_ids,
-    encode_labels,
-    is_unlabelled,
-    single_label,
-)
+from brgcl.data.ids import checked_class_names, checked_ids, encode_labels, single_label
 from brgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,12 +27,10 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
     """Check a graph and bring it into canonical form; the input is left as it was.
 
     The result has `x` (float32, dense or CSR), `edge_index` (undirected, sorted, each pair once per
-    direction, no self-loops), `edge_weight` if there were weights, `y` (-1 = unlabelled), the masks
-    that were there, `node_ids`, `class_names`, `name` and `num_nodes`, and no other field. Tensors
-    that were already canonical are shared with the input. Time is linear in nodes and edges.
-
-    Weights of parallel edges in one direction add up. Of the two directions of an edge the larger
-    weight counts, so that an edge that is given in both keeps its weight.
+    direction, no self-loops), `edge_weight` if there were weights (see `canonical_edges`), `y`
+    (-1 = unlabelled), the masks that were there, `node_ids`, `class_names`, `name` and `num_nodes`,
+    and no other field. Tensors that were already canonical are shared with the input. Time is
+    linear in nodes and edges.
 
     Args:
         data: A graph with at least `x` `(N, F)` and `edge_index` `(2, E)`.
@@ -59,14 +51,13 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
         )
     x = checked_attributes(data.x)
     num_nodes = int(x.shape[0])
-    declared = data.to_dict().get("num_nodes")
+    given = data.to_dict()
+    declared, weight = given.get("num_nodes"), given.get("edge_weight")
     if declared is not None and int(declared) != num_nodes:
         raise InputError(
             f"x has {num_nodes} rows but num_nodes is {declared}; give each node a row"
         )
-    edge_index, edge_weight = canonical_edges(
-        data.edge_index, data.to_dict().get("edge_weight"), num_nodes, announce=announce
-    )
+    edge_index, edge_weight = canonical_edges(data.edge_index, weight, num_nodes, announce=announce)
     if announce and data.edge_attr is not None:
         log.warning("edge_attr is not used; put one positive weight per edge into edge_weight")
     y = _checked_labels(data.y, num_nodes)
@@ -119,11 +110,14 @@ def from_scipy(
     if not bool((weight == 1).all()):
         data.edge_weight = weight
     if y is not None:
-        data.y = y if isinstance(y, Tensor) else _label_tensor(y)
-    if node_ids is not None:
-        data.node_ids = node_ids
-    if class_names is not None:
-        data.class_names = class_names
+        array = y if isinstance(y, Tensor) else np.array(y)
+        if isinstance(array, np.ndarray) and array.dtype.kind not in "iufb":
+            raise InputError(
+                f"labels y must be integers, got {array.dtype}; number the classes, e.g. with "
+                "numpy.unique(y, return_inverse=True), and pass class_names"
+            )
+        data.y = torch.as_tensor(array)
+    data.node_ids, data.class_names = node_ids, class_names
     return check_graph(data)
 
 
@@ -162,21 +156,11 @@ def from_networkx(
     if weight is not None:
         data.edge_weight = _networkx_weights(g, weight)
     if label is not None:
-        values = [single_label(values.get(label), node) for node, values in g.nodes(data=True)]
-        if label != "y" and all(value is None for value in values):
+        labels = g.nodes(data=label)
+        if label != "y" and all(value is None for _, value in labels):
             raise InputError(f"no node has the label attribute '{label}'; label=None reads none")
-        data.y, data.class_names = encode_labels(None if is_unlabelled(v) else v for v in values)
+        data.y, data.class_names = encode_labels(single_label(v, node) for node, v in labels)
     return check_graph(data)
-
-
-def _label_tensor(y: Any) -> Tensor:
-    array = np.array(y)
-    if array.dtype.kind not in "iufb":
-        raise InputError(
-            f"labels y must be integers, got {array.dtype}; number the classes, e.g. with "
-            "numpy.unique(y, return_inverse=True), and pass class_names"
-        )
-    return torch.from_numpy(array)
 
 
 def _checked_labels(y: Tensor | None, num_nodes: int) -> Tensor:
@@ -193,8 +177,8 @@ def _checked_labels(y: Tensor | None, num_nodes: int) -> Tensor:
         )
     if len(y) != num_nodes:
         raise InputError(
-            f"labels have {len(y)} entries but the graph has {num_nodes} nodes; "
-            "use -1 for unlabelled"
+            f"labels have {len(y)} entries but the graph has {num_nodes} nodes; use -1 for "
+            "unlabelled"
         )
     if y.is_floating_point() or y.is_complex() or y.dtype == torch.bool:
         raise InputError(
@@ -221,8 +205,8 @@ def _checked_mask(name: str, mask: Tensor, num_nodes: int) -> Tensor:
 
 
 def _networkx_attributes(g: Any, attributes: str | None, edge_index: Tensor) -> Tensor:
-    values = [] if attributes is None else [v.get(attributes) for _, v in g.nodes(data=True)]
-    missing = [key for key, value in zip(g.nodes, values, strict=False) if value is None]
+    values = {} if attributes is None else dict(g.nodes(data=attributes))
+    missing = [node for node, value in values.items() if value is None]
     if len(missing) == len(values):
         if attributes not in (None, "x"):
             raise InputError(
@@ -235,7 +219,7 @@ def _networkx_attributes(g: Any, attributes: str | None, edge_index: Tensor) -> 
             "give it to every node"
         )
     try:
-        rows = np.array([np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values])
+        rows = np.array([np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values.values()])
     except (TypeError, ValueError) as error:
         raise InputError(
             f"node attribute '{attributes}' must be a number or vectors of one length"

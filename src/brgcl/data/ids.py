@@ -1,5 +1,6 @@
 """Names of nodes and of classes: exact text, integers only where nothing is lost."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -20,27 +21,22 @@ MISSING = frozenset(
 )
 """Labels in a file that mean none: what `pandas.read_csv` takes as missing, and `?`."""
 
+INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+
 
 def encode_labels(values: Iterable[Any]) -> tuple[Tensor, list[str]]:
     """Number the classes `0..C-1` in the order of their names (by value if all are integers).
 
-    Args:
-        values: A label per node, compared by its text; None or "" is unlabelled.
-
-    Returns:
-        The class of each node, -1 = unlabelled, `(N,)`, and the class names.
+    Labels are compared by their text; None and "" are unlabelled, -1. The names come second.
 
     Example:
         >>> encode_labels(["10", "9", None])
         (tensor([ 1,  0, -1]), ['9', '10'])
     """
     texts = ["" if value is None else str(value) for value in values]
-    codes, labels = pd.factorize(np.array(texts, dtype=object))
-    names = sorted_ids(str(label) for label in labels if label != "")
-    number = {name: i for i, name in enumerate(names)}
-    classes = np.array([number.get(str(label), -1) for label in labels], dtype=np.int64)
-    y = classes[codes] if len(labels) else np.empty(0, dtype=np.int64)
-    return torch.from_numpy(y), names
+    names = sorted_ids(set(texts) - {""})
+    codes = pd.Index(names, dtype=object).get_indexer(pd.Index(texts, dtype=object))
+    return torch.tensor(codes, dtype=torch.int64), names
 
 
 def sorted_ids(ids: Iterable[str]) -> list[str]:
@@ -52,13 +48,8 @@ def sorted_ids(ids: Iterable[str]) -> list[str]:
 def without_zero_fractions(columns: Sequence[Any]) -> tuple[list[Any], bool]:
     """Read `1.0` as `1` if all columns hold nothing but whole numbers.
 
-    pandas writes integers that way as soon as one of their column is missing.
-
-    Args:
-        columns: Arrow arrays of text that are compared with each other.
-
-    Returns:
-        The columns, and whether a text was changed.
+    pandas writes integers that way as soon as one of their column is missing. `columns` are Arrow
+    arrays of text that are compared with each other; the second result is whether one changed.
 
     Example:
         >>> import pyarrow as pa
@@ -81,10 +72,7 @@ def is_integer_text(text: str) -> bool:
         >>> [is_integer_text(text) for text in ("7", "-7", "007", "7.0", "-0")]
         [True, True, False, False, False]
     """
-    digits = text.removeprefix("-")
-    if not (digits.isascii() and digits.isdigit()) or (digits[0] == "0" and text != "0"):
-        return False
-    return len(digits) < 19 or -(2**63) <= int(text) < 2**63
+    return bool(INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
 
 
 def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:
@@ -94,15 +82,11 @@ def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:
     if len(ids) != num_nodes:
         raise InputError(f"node_ids has {len(ids)} entries but the graph has {num_nodes} nodes")
     array = np.asarray(ids) if isinstance(ids, (np.ndarray, Tensor)) else np.empty(0, dtype=object)
-    if array.dtype.kind in "iu":
-        array = array.astype(np.int64)
-    else:
-        keys = list(ids)
-        integers = all(
-            isinstance(key, (int, np.integer)) and -(2**63) <= key < 2**63 for key in keys
-        )
-        array = np.array(keys if integers else [str(key) for key in keys], dtype=object)
-        array = array.astype(np.int64) if integers else array
+    whole = array.dtype.kind in "iu"
+    if not whole:
+        whole = all(isinstance(key, (int, np.integer)) and -(2**63) <= key < 2**63 for key in ids)
+        array = np.array(list(ids) if whole else [str(key) for key in ids], dtype=object)
+    array = array.astype(np.int64) if whole else array
     repeated = pd.Index(array).duplicated()
     if repeated.any():
         raise InputError(f"node id {array[repeated][0]!r} is duplicated in node_ids; keep one")
@@ -112,8 +96,7 @@ def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:
 def checked_class_names(names: Any, y: Tensor) -> list[str]:
     """A name for every class of `y`; its number for None."""
     num_classes = int(y.max()) + 1
-    if names is None:
-        return [str(c) for c in range(num_classes)]
+    names = range(num_classes) if names is None else names
     if len(names) < num_classes:
         raise InputError(
             f"class_names has {len(names)} entries but y reaches class {num_classes - 1}; "
@@ -122,23 +105,15 @@ def checked_class_names(names: Any, y: Tensor) -> list[str]:
     return [str(name) for name in names]
 
 
-def is_unlabelled(value: Any) -> bool:
-    """Whether a label in memory means none: None, NaN, `pandas.NA`, "" or the integer -1."""
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if isinstance(value, (int, np.integer)):
-        return int(value) == -1
-    return bool(pd.isna(value)) or (isinstance(value, str) and value == "")
-
-
 def single_label(value: Any, node: Any) -> Any:
-    """A label that is one value; arrays and tensors of one entry are unpacked."""
-    array = value.numpy(force=True) if isinstance(value, Tensor) else value
-    if isinstance(array, np.ndarray) and array.size == 1:
-        return array.item()
-    if np.ndim(array) or isinstance(value, (set, dict)):
+    """One value, out of an array or tensor if need be; None for NaN, `pandas.NA`, "" or int -1."""
+    label = value.numpy(force=True) if isinstance(value, Tensor) else value
+    if isinstance(label, np.ndarray) and label.size == 1:
+        label = label.item()
+    if np.ndim(label) or isinstance(label, (set, dict)):
         raise InputError(
             f"the label of node {node!r} is a {type(value).__name__}; "
             "give one text or number per node"
         )
-    return value
+    no_class = isinstance(label, (int, np.integer)) and label == -1
+    return None if no_class or pd.isna(label) or label == "" else label

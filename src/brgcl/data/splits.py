@@ -24,22 +24,11 @@ class Split:
 
 
 def random_split(
-    y: Tensor,
-    *,
-    num_train_per_class: int,
-    num_val_per_class: int,
-    generator: torch.Generator,
+    y: Tensor, *, num_train_per_class: int, num_val_per_class: int, generator: torch.Generator
 ) -> Split:
     """Draw the same number of training and of validation nodes from every class; the rest test.
 
-    Args:
-        y: Class of each node, -1 = unlabelled, `(N,)`.
-        num_train_per_class: Training nodes per class.
-        num_val_per_class: Validation nodes per class.
-        generator: Source of randomness, on the CPU.
-
-    Raises:
-        InputError: A class has fewer nodes than the two numbers together.
+    `y` is the class of each node, -1 = unlabelled, `(N,)`; each class must have enough nodes.
 
     Example:
         >>> y = torch.tensor([0, 0, 0, 1, 1, 1, -1])
@@ -60,8 +49,7 @@ def random_split(
         )
     rank = _rank_in_class(y, generator)
     train = (rank >= 0) & (rank < num_train_per_class)
-    val = (rank >= num_train_per_class) & (rank < wanted)
-    return Split(train, val, (rank >= wanted))
+    return Split(train, (rank >= num_train_per_class) & (rank < wanted), rank >= wanted)
 
 
 def citation_split(
@@ -71,13 +59,7 @@ def citation_split(
 
     This is how the public splits of the citation graphs were made (20 per class, 500, the rest).
     A small graph gets less: training takes at most half of a class, validation at most half of what
-    training left.
-
-    Args:
-        y: Class of each node, -1 = unlabelled, `(N,)`.
-        num_train_per_class: Training nodes per class.
-        num_val: Validation nodes in all.
-        generator: Source of randomness, on the CPU.
+    training left. `num_val` counts the validation nodes of all classes.
     """
     _check_counts(num_train_per_class=num_train_per_class, num_val=num_val)
     sizes = torch.bincount(y[y >= 0])

@@ -59,23 +59,30 @@ def make_graph(
         >>> graph.num_nodes, graph.x.shape, graph.class_names
         (100, torch.Size([100, 50]), ['0', '1', '2'])
     """
-    _check_arguments(
-        num_nodes, num_classes, num_features, avg_degree, homophily, words_per_node, topic_strength
-    )
+    C, most = num_classes, (num_nodes - 1) / 2
+    rules = {
+        f"num_classes must be 2 or more, got {C}": C >= 2,
+        f"num_nodes must be at least two per class, {2 * C}, got {num_nodes}": num_nodes >= 2 * C,
+        f"num_features must be at least one per class, {C}, got {num_features}": num_features >= C,
+        f"avg_degree must be in [0, {most:g}], got {avg_degree}": 0 <= avg_degree <= most,
+        f"words_per_node must be 1 or more, got {words_per_node}": not words_per_node < 1,
+        f"homophily must be in [0, 1], got {homophily}": 0 <= homophily <= 1,
+        f"topic_strength must be in [0, 1], got {topic_strength}": 0 <= topic_strength <= 1,
+    }
+    for rule, holds in rules.items():
+        if not holds:
+            raise InputError(rule)
     rng = np.random.default_rng(seed)
-    share = np.linspace(2.5, 1.0, num_classes)
-    start = np.rint(np.cumsum(share) / share.sum() * (num_nodes - 2 * num_classes)).astype(np.int64)
-    start = np.concatenate(
-        [[0], start + 2 * np.arange(1, num_classes + 1)]
-    )  # class c: start[c:c+2]
-    y = np.repeat(np.arange(num_classes), np.diff(start))  # sorted; shuffled at the end
+    share = np.linspace(2.5, 1.0, C)
+    start = np.rint(np.cumsum(share) / share.sum() * (num_nodes - 2 * C)).astype(np.int64)
+    start = np.concatenate([[0], start + 2 * np.arange(1, C + 1)])  # class c: start[c:c+2]
+    y = np.repeat(np.arange(C), np.diff(start))  # sorted; shuffled at the end
     edges = _draw_edges(rng, y, start, round(num_nodes * avg_degree / 2), homophily)
     words = _draw_words(rng, y, start, num_features, words_per_node, topic_strength)
 
     place = rng.permutation(num_nodes)  # sorted node -> its final number
     order = np.argsort(place)
-    labels = torch.from_numpy(y[order])
-    generator = torch.Generator().manual_seed(seed)
+    labels, generator = torch.from_numpy(y[order]), torch.Generator().manual_seed(seed)
     split = citation_split(
         labels, num_train_per_class=labels_per_class, num_val=num_val, generator=generator
     )
@@ -104,13 +111,11 @@ def _draw_edges(
     is a uniform number looked up in it.
     """
     num_nodes = len(y)
-    weight = rng.lognormal(sigma=1.0, size=num_nodes)
-    mass = np.concatenate([[0.0], np.cumsum(weight)])
+    mass = np.concatenate([[0.0], np.cumsum(rng.lognormal(sigma=1.0, size=num_nodes))])
     low, high = mass[start[:-1]], mass[start[1:]]  # (C,) interval of each class
     keys = np.empty(0, dtype=np.int64)
     for _ in range(20):  # repeats are thrown away, so a few rounds reach the number
-        missing = num_edges - len(keys)
-        if missing <= 0:
+        if (missing := num_edges - len(keys)) <= 0:
             break
         first = _look_up(mass, rng.random(missing) * mass[-1])
         if len(keys) == 0:
@@ -164,34 +169,5 @@ def _draw_words(
 def _choose(
     rng: np.random.Generator, frequency: NDArray[np.float64], size: int
 ) -> NDArray[np.int64]:
-    return _look_up(
-        np.concatenate([[0.0], np.cumsum(frequency)]), rng.random(size) * frequency.sum()
-    )
-
-
-def _check_arguments(
-    num_nodes: int,
-    num_classes: int,
-    num_features: int,
-    avg_degree: float,
-    homophily: float,
-    words_per_node: float,
-    topic_strength: float,
-) -> None:
-    if num_classes < 2:
-        raise InputError(f"num_classes must be 2 or more, got {num_classes}")
-    if num_nodes < 2 * num_classes:
-        raise InputError(
-            f"num_nodes must be at least two per class, {2 * num_classes}, got {num_nodes}"
-        )
-    if num_features < num_classes:
-        raise InputError(
-            f"num_features must be at least one per class, {num_classes}, got {num_features}"
-        )
-    if not 0 <= avg_degree <= (num_nodes - 1) / 2:
-        raise InputError(f"avg_degree must be in [0, {(num_nodes - 1) / 2:g}], got {avg_degree}")
-    if words_per_node < 1:
-        raise InputError(f"words_per_node must be 1 or more, got {words_per_node}")
-    for name, value in (("homophily", homophily), ("topic_strength", topic_strength)):
-        if not 0 <= value <= 1:
-            raise InputError(f"{name} must be in [0, 1], got {value}")
+    mass = np.concatenate([[0.0], np.cumsum(frequency)])
+    return _look_up(mass, rng.random(size) * frequency.sum())

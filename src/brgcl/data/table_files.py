@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 from numpy.typing import NDArray
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions
 
 from brgcl.errors import InputError
 
@@ -102,11 +103,7 @@ class TableFile:
         return [pc.utf8_trim_whitespace(column) for column in columns]
 
     def numbers(self, names: Sequence[str]) -> NDArray[np.float32]:
-        """The matrix of some columns, `(rows, columns)`; a vector in Parquet is several columns.
-
-        Raises:
-            InputError: A cell is missing, not a number, or not finite.
-        """
+        """The matrix of some columns, all finite; a vector in Parquet is several columns."""
         if not self.is_text:
             columns = dict(pair for name in names for pair in self._parquet_numbers(name))
         else:
@@ -114,10 +111,8 @@ class TableFile:
             columns = {name: table[name] for name in names}
         num_rows = len(next(iter(columns.values()))) if columns else 0
         matrix = np.empty((num_rows, len(columns)), dtype=np.float32)
-        for j, column in enumerate(columns.values()):
-            if pa.types.is_boolean(column.type):
-                column = column.cast(pa.int8())
-            with np.errstate(over="ignore"):
+        with np.errstate(over="ignore"):
+            for j, column in enumerate(columns.values()):
                 matrix[:, j] = column.cast(pa.float64(), safe=False).to_numpy()
         bad = np.argwhere(~np.isfinite(matrix))
         if len(bad):
@@ -135,17 +130,11 @@ class TableFile:
         try:
             return pyarrow.csv.read_csv(
                 pa.BufferReader(self._content),
-                read_options=pyarrow.csv.ReadOptions(
-                    use_threads=False,  # the only mode that knows the row of an error
-                    column_names=list(self.columns),
-                    block_size=1 << 24,
+                read_options=ReadOptions(  # one thread, for the row of an error
+                    use_threads=False, column_names=list(self.columns), block_size=1 << 24
                 ),
-                parse_options=pyarrow.csv.ParseOptions(
-                    delimiter=self.separator, newlines_in_values=True
-                ),
-                convert_options=pyarrow.csv.ConvertOptions(
-                    column_types=types, include_columns=list(types)
-                ),
+                parse_options=ParseOptions(delimiter=self.separator, newlines_in_values=True),
+                convert_options=ConvertOptions(column_types=types, include_columns=list(types)),
             )
         except pa.ArrowInvalid as error:
             if "Empty CSV" in str(error):
@@ -220,9 +209,6 @@ def read_table(path: Path) -> TableFile:
         path: A `.csv`, `.tsv`, `.txt` or `.edgelist` file, which may also end in `.gz`; or a
             `.parquet` file. `SEPARATORS` tells what separates columns. Lines of `.txt` and
             `.edgelist` that begin with `#` are skipped, and any number of blanks separates.
-
-    Raises:
-        InputError: The file is missing, unreadable or of another kind.
     """
     kind = table_suffix(path)
     if kind not in TABLE_SUFFIXES:
@@ -267,31 +253,28 @@ def _open_parquet(path: Path, content: bytes) -> TableFile:
 
 def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
     content = content.removeprefix(b"\xef\xbb\xbf")
-    if b"\r" in content:
-        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     if kind in (".txt", ".edgelist") and b"#" in content:
         content = _without_comments(path, content)
-    start = len(content) - len(content.lstrip())
-    start = content.rfind(b"\n", 0, start) + 1
-    if not content[start:].strip():
+    if not content.strip():
         raise InputError(f"{path}: the file is empty; it needs at least one row")
+    blank = len(content) - len(content.lstrip())
+    start = content.rfind(b"\n", 0, blank) + 1
     lines_above = content.count(b"\n", 0, start)
     place = f"{path} line {lines_above + 1}"
+    content = content[start:]
     try:
-        line = content[start:].split(b"\n", 1)[0].decode()
+        line = content.split(b"\n", 1)[0].decode()
     except UnicodeDecodeError as error:
         raise InputError(f"{place}: not UTF-8 text; save the file as UTF-8") from error
     separator = next((s for s in SEPARATORS[kind] if s in line.strip()), SEPARATORS[kind][0])
-    content = content[start:]
     if separator == " ":
         content = _with_single_blanks(path, content)
         line = content.split(b"\n", 1)[0].decode()
     try:
         cells = tuple(cell.strip() for cell in next(csv.reader([line], delimiter=separator)))
     except csv.Error as error:
-        raise InputError(
-            f"{path} line {lines_above + 1}: not a row of a table ({error})"
-        ) from error
+        raise InputError(f"{place}: not a row of a table ({error})") from error
     names = tuple(f"column {i}" for i in range(1, len(cells) + 1))
     first_line = len(line.encode()) + 1
     rows = pa.py_buffer(content)
@@ -327,6 +310,5 @@ def _check_names(path: Path, names: Sequence[str]) -> None:
 
 
 def _is_number(kind: Any) -> bool:
-    return any(
-        test(kind) for test in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
-    )
+    types = pa.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))

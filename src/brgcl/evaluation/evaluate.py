@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from statistics import mean, median_low, stdev
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import torch
 from torch import Tensor
@@ -45,40 +46,23 @@ Progress = Callable[[str], AbstractContextManager[Reporter]]
 class Run:
     """A method on one draw.
 
-    Attributes:
-        seed: Seed of the draw and of the training.
-        graph: The graph before noise.
-        noisy: What the method saw and, apart, the truth.
-        fitted: What it learned.
-        outcome: Predictions or clusters, with their scores.
-        seconds: Time of training and of classifying or clustering.
-        agreement: Agreement of held-out predictions with the given labels, where nodes were
-            classified without a truth to score with. None for a method that learned from labels:
-            its representations have seen those held out.
+    Where nodes were classified without a truth to score with, `agreement` is that of held-out
+    predictions with the given labels. It is None for a method that learned from labels: its
+    representations have seen those held out.
     """
 
-    seed: int
-    graph: Data
+    seed: int  # of the draw and of the training
+    graph: Data  # before noise
     noisy: NoisyGraph
     fitted: Fitted
     outcome: Classified | Clustered
-    seconds: float
+    seconds: float  # of training and of classifying or clustering
     agreement: Agreement | None = None
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A method on several draws.
-
-    Attributes:
-        method: A name from `METHODS`.
-        dataset: Name of the graph.
-        task: "classify" or "cluster".
-        protocol: Which validation labels there were.
-        noise: What was corrupted.
-        config: Settings of the method.
-        runs: One for each draw.
-    """
+    """A method with its settings on several draws, a `Run` each."""
 
     method: str
     dataset: str
@@ -105,10 +89,7 @@ class Evaluation:
         }
 
     def nodes(self, draw: int = 0) -> "pd.DataFrame":
-        """Return one row per node for one draw.
-
-        Args:
-            draw: Position of the draw in `runs`.
+        """One row per node, for the draw at this position in `runs`.
 
         Returns:
             `node_id`; `label_given`, the label that the method could see, noise included;
@@ -146,14 +127,14 @@ class Evaluation:
     def _classification(self) -> dict[str, Any]:
         outcomes = [run.outcome for run in self.runs]
         accuracy, macro_f1 = _known(outcomes, "accuracy"), _known(outcomes, "macro_f1")
-        found: dict[str, Any] = {"accuracy": None} | self._agreement()
+        scores: dict[str, Any] = {"accuracy": None} | self._agreement()
         if accuracy:
-            found = {
+            scores = {
                 "accuracy_mean": mean(accuracy),
                 "accuracy_std": _deviation(accuracy),
                 "macro_f1_mean": mean(macro_f1),
             }
-        return found | {"rules": [getattr(outcome, "rule", None) for outcome in outcomes]}
+        return scores | {"rules": [getattr(outcome, "rule", None) for outcome in outcomes]}
 
     def _agreement(self) -> dict[str, float | None]:
         """Means over the draws of the agreement with the given labels."""
@@ -163,13 +144,15 @@ class Evaluation:
 
     def _clustering(self) -> dict[str, Any]:
         outcomes = [run.outcome for run in self.runs if isinstance(run.outcome, Clustered)]
-        found: dict[str, Any] = {}
+        nulls = _known(outcomes, "num_clusters_null")
+        scores: dict[str, Any] = {}
         for name in ("acc", "nmi", "ari"):
-            scores = _known(outcomes, name)
-            found[f"{name}_mean"] = mean(scores) if scores else None
-            found[f"{name}_std"] = _deviation(scores)
-        return found | {
+            known = _known(outcomes, name)
+            scores[f"{name}_mean"] = mean(known) if known else None
+            scores[f"{name}_std"] = _deviation(known)
+        return scores | {
             "num_clusters": median_low(outcome.num_clusters for outcome in outcomes),
+            "num_clusters_null": median_low(nulls) if nulls else None,
             "capped": any(outcome.capped for outcome in outcomes),
         }
 
@@ -230,8 +213,8 @@ def evaluate(
 
     Example:
         >>> from brgcl.data import make_graph
-        >>> found = evaluate(make_graph(200, num_classes=3, labels_per_class=10), "kmeans", seeds=2)
-        >>> found.summary()["n"], list(found.nodes().columns[:3])
+        >>> ran = evaluate(make_graph(200, num_classes=3, labels_per_class=10), "kmeans", seeds=2)
+        >>> ran.summary()["n"], list(ran.nodes().columns[:3])
         (2, ['node_id', 'label_given', 'label_true'])
     """
     if task not in TASKS:
@@ -262,7 +245,10 @@ def evaluate(
             if task == "cluster":
                 outcome = cluster_one(noisy, fitted, num_clusters, seed)
             else:
-                outcome = classify_one(noisy, fitted, _with_seed(classifier, seed), seed)
+                own = copy.copy(classifier)  # the caller's is left as it was
+                if own is not None:
+                    own.seed = seed
+                outcome = classify_one(noisy, fitted, own, seed)
             seconds = time.perf_counter() - start
             agreement = _agreement(noisy, fitted, outcome, seed)
         runs.append(Run(seed, data, noisy, fitted, outcome, seconds, agreement))
@@ -282,13 +268,12 @@ def _checked_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
     return seeds
 
 
-def _graphs(graph: GraphSource, seeds: Iterable[int], root: Path | None) -> Iterator[Data]:
+def _graphs(graph: GraphSource, seeds: Sequence[int], root: Path | None) -> Iterator[Data]:
     """The checked graph of each seed."""
     if isinstance(graph, str):
         yield from (load_dataset(graph, root, seed=seed) for seed in seeds)
     elif isinstance(graph, Data) or not callable(graph):  # a Data is callable, too
-        checked = check_graph(graph)
-        yield from (checked for _ in seeds)
+        yield from repeat(check_graph(graph), len(seeds))
     else:
         yield from (check_graph(graph(seed)) for seed in seeds)
 
@@ -303,24 +288,13 @@ def _check_task(noisy: NoisyGraph, task: str, method: Method, num_clusters: int 
         check_num_clusters(num_clusters, graph.num_nodes)
 
 
-def _with_seed(classifier: NodeClassifier | None, seed: int) -> NodeClassifier | None:
-    """A copy to fit on one draw, so that the caller's is left as it was."""
-    if classifier is None:
-        return None
-    own = copy.copy(classifier)
-    own.seed = seed
-    return own
-
-
 def _agreement(
     noisy: NoisyGraph, fitted: Fitted, outcome: Classified | Clustered, seed: int
 ) -> Agreement | None:
     if not isinstance(outcome, Classified) or outcome.accuracy is not None or outcome.rule == "own":
         return None
-    rule: Any = outcome.rule
-    return cross_validated_agreement(
-        fitted.representations, noisy.labels.train, graph=noisy.graph, rule=rule, seed=seed
-    )
+    z, labels, rule = fitted.representations, noisy.labels.train, cast(Any, outcome.rule)
+    return cross_validated_agreement(z, labels, graph=noisy.graph, rule=rule, seed=seed)
 
 
 def _has_truth(run: Run) -> bool:
@@ -333,8 +307,8 @@ def _class_names(labels: Tensor, graph: Data) -> list[str | None]:
 
 
 def _known(outcomes: Iterable[Any], name: str) -> list[float]:
-    found = (getattr(outcome, name, None) for outcome in outcomes)
-    return [value for value in found if value is not None]
+    values = (getattr(outcome, name, None) for outcome in outcomes)
+    return [value for value in values if value is not None]
 
 
 def _deviation(values: list[float]) -> float | None:

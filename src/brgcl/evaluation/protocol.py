@@ -24,36 +24,22 @@ from brgcl.noise.spec import NoiseSpec
 
 @dataclass(frozen=True)
 class GroundTruth:
-    """What only metrics may see.
+    """What only metrics may see."""
 
-    Attributes:
-        y: True classes, -1 = unknown, `(N,)`.
-        test: Mask of the nodes on which a method is scored, `(N,)`.
-    """
-
-    y: Tensor
-    test: Tensor
+    y: Tensor  # (N,), true classes, -1 = unknown
+    test: Tensor  # (N,), mask of the nodes on which a method is scored
 
 
 @dataclass(frozen=True)
 class NoisyGraph:
-    """One draw: a graph as a method may see it and, apart, the truth.
+    """One draw: a graph as a method may see it and, apart, the truth."""
 
-    Attributes:
-        graph: Attributes and edges as observed; it carries no labels.
-        labels: The labels that a method may see.
-        truth: The labels that only metrics may see.
-        label_noise: Realised share of wrong training labels.
-        attribute_noise: Realised share of corrupted attribute values.
-        edge_noise: Realised share of corrupted edges.
-    """
-
-    graph: Data
+    graph: Data  # attributes and edges as observed; it carries no labels
     labels: ObservedLabels
     truth: GroundTruth
-    label_noise: float
-    attribute_noise: float
-    edge_noise: float
+    label_noise: float  # realised rate of wrong training labels
+    attribute_noise: float  # realised rate of corrupted attribute values
+    edge_noise: float  # realised rate of corrupted edges
 
 
 def draw_noisy_graph(
@@ -85,17 +71,15 @@ def draw_noisy_graph(
     graph, attribute_rate, edge_rate = corrupt_graph(data, noise, seed)
     y, has_split = data.y, data.get("train_mask") is not None
     nothing = torch.zeros_like(y, dtype=torch.bool)
-    learn, choose, test = (
-        (data.train_mask, data.val_mask, data.test_mask)
-        if has_split
-        else (y >= 0, nothing, nothing)
-    )
+    learn, choose, test = y >= 0, nothing, nothing
+    if has_split:
+        learn, choose, test = data.train_mask, data.val_mask, data.test_mask
     if scored_on == "validation":
         choose, test = nothing, choose
     if protocol == "no-val":
         choose = nothing
-    noisy_part = learn | choose if protocol == "noisy-val" else learn
-    observed = _flip(data, noise.labels, noisy_part, seed)
+    flipped = learn | choose if protocol == "noisy-val" else learn
+    observed = _flip(data, noise.labels, flipped, seed)
     wrong = (observed != y)[learn]
     return NoisyGraph(
         graph=graph,

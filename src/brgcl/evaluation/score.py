@@ -12,53 +12,35 @@ from brgcl.contract import Fitted, Reporter
 from brgcl.evaluation.protocol import NoisyGraph
 from brgcl.methods import find_method
 from brgcl.noise.graph import generator_for
+from brgcl.tasks.checks import by_class_number
 from brgcl.tasks.classify import NodeClassifier
-from brgcl.tasks.cluster import cluster, kmeans
-from brgcl.tasks.labels import by_class_number
+from brgcl.tasks.cluster import cluster
 from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
 
 
 @dataclass(frozen=True)
 class Classified:
-    """Predictions on one draw, and how good they are.
+    """Predictions on one draw, and how good they are; scores are None without a truth."""
 
-    Attributes:
-        probabilities: Class probabilities of all nodes, `(N, C)`.
-        rule: The classifier on top of the representations, or "own" for a classifier method.
-        accuracy: Share of test nodes that are right; None where there is no truth.
-        macro_f1: Mean F1 over classes on test nodes; None where there is no truth.
-        seconds: Time of classifying.
-    """
-
-    probabilities: Tensor
-    rule: str
-    accuracy: float | None
-    macro_f1: float | None
-    seconds: float
+    probabilities: Tensor  # (N, C), of all nodes
+    rule: str  # the classifier on top of the representations, or "own" for a classifier method
+    accuracy: float | None  # on test nodes
+    macro_f1: float | None  # mean over classes on test nodes
+    seconds: float  # of classifying
 
 
 @dataclass(frozen=True)
 class Clustered:
-    """Clusters on one draw, and how well they match the classes.
+    """Clusters on one draw, and how well they match the classes; None without a truth."""
 
-    Attributes:
-        assignment: Cluster of each node, `(N,)`.
-        num_clusters: K.
-        capped: Whether K was inferred and stopped at its limit, so that it is a lower bound.
-        acc: Accuracy under the best matching of clusters and classes; like the next two None
-            where there is no truth.
-        nmi: Normalised mutual information.
-        ari: Adjusted Rand index.
-        seconds: Time of clustering.
-    """
-
-    assignment: Tensor
+    assignment: Tensor  # (N,), cluster of each node
     num_clusters: int
-    capped: bool
-    acc: float | None
-    nmi: float | None
-    ari: float | None
-    seconds: float
+    num_clusters_null: int | None  # on column-permuted representations; None where K was given
+    capped: bool  # whether K was inferred and stopped at its limit, so that it is a lower bound
+    acc: float | None  # accuracy under the best matching of clusters and classes
+    nmi: float | None  # normalised mutual information
+    ari: float | None  # adjusted Rand index
+    seconds: float  # of clustering
 
 
 def fit_one(
@@ -71,20 +53,13 @@ def fit_one(
 ) -> Fitted:
     """Train a method on what it may see.
 
-    Args:
-        noisy: The noisy graph.
-        method: A name from `METHODS`.
-        config: Settings of the method.
-        seed: Seed of the training.
-        report: Called as training goes on.
-        checkpoint: File from which a stopped training resumes; ignored by methods that cannot.
+    A stopped training resumes from the file `checkpoint`, where the method can.
     """
     entry = find_method(method)
     labels = noisy.labels if entry.uses_labels else None
+    generator = generator_for(seed, "training")
     resumed: dict[str, Any] = {"checkpoint": checkpoint} if entry.resumable else {}
-    return entry.fit(
-        noisy.graph, labels, config, generator_for(seed, "training"), report, **resumed
-    )
+    return entry.fit(noisy.graph, labels, config, generator, report, **resumed)
 
 
 def classify_one(
@@ -92,24 +67,16 @@ def classify_one(
 ) -> Classified:
     """Classify all nodes from what a method has learned, and score the test nodes.
 
-    Args:
-        noisy: The noisy graph.
-        fitted: What a method has learned on it.
-        classifier: What to put on top of representations; None lets one be chosen.
-        seed: Seed of the classifier, where none is given.
+    Without a classifier to put on top of representations one is chosen, with this seed.
     """
     start = time.perf_counter()
     rule, proba = "own", fitted.probabilities
     if proba is None:
         classifier = classifier or NodeClassifier(seed=seed)
-        classifier.fit(
-            fitted.representations,
-            noisy.labels.train,
-            graph=noisy.graph,
-            validation=noisy.labels.validation,
-        )
-        rule, proba = classifier.rule_, classifier.predict_proba(fitted.representations)
-        proba = by_class_number(proba, classifier.classes_)
+        z, labels = fitted.representations, noisy.labels
+        classifier.fit(z, labels.train, graph=noisy.graph, validation=labels.validation)
+        rule = classifier.rule_
+        proba = by_class_number(classifier.predict_proba(z), classifier.classes_)
     seconds = time.perf_counter() - start
     right = f1 = None
     if bool(noisy.truth.test.any()):
@@ -124,26 +91,24 @@ def cluster_one(
 ) -> Clustered:
     """Cluster what a method has learned, and compare with the true classes where they are known.
 
-    Args:
-        noisy: The noisy graph.
-        fitted: What a method has learned on it.
-        num_clusters: K of K-means; None takes the number of classes (as the paper does), and on a
-            graph without labels the clusters that the method found, or those of DP-means.
-        seed: Seed of K-means.
+    Without K, K-means takes the number of classes (as the paper does); on a graph without labels
+    the clusters are those of the method itself, or of `cluster`.
     """
     start = time.perf_counter()
     y = noisy.truth.y
     known = bool((y >= 0).any())
     num_clusters = num_clusters or count_classes(y if known else noisy.labels.train)
     if num_clusters:
-        found = kmeans(fitted.representations, num_clusters, seed=seed)
+        graph = noisy.graph if fitted.smooth else None
+        clusters = cluster(fitted.representations, num_clusters, graph=graph, seed=seed)
     else:
-        found = fitted.clustering or cluster(fitted.representations)
-    assignment = found.assignment
+        clusters = fitted.clustering or cluster(fitted.representations, seed=seed)
+    assignment = clusters.assignment
     return Clustered(
         assignment,
         num_clusters=int(assignment.max()) + 1,
-        capped=found.capped,
+        num_clusters_null=getattr(clusters, "num_clusters_null", None),
+        capped=clusters.capped,
         acc=clustering_accuracy(assignment, y) if known else None,
         nmi=nmi(assignment, y) if known else None,
         ari=ari(assignment, y) if known else None,

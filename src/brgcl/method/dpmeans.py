@@ -12,7 +12,7 @@ the centres to their means, drop empty clusters, merge two clusters when that pa
 raises the objective.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -40,6 +40,10 @@ class Clustering:
     def num_clusters(self) -> int:
         """K."""
         return self.centers.shape[0]
+
+    def cpu(self) -> "Clustering":
+        """Copy to the memory of the processor."""
+        return replace(self, assignment=self.assignment.cpu(), centers=self.centers.cpu())
 
 
 def pseudo_labels(h: Tensor, centers: Tensor, xi: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -92,7 +96,7 @@ def dp_means(
             label[farthest] = K
         sums, counts = cluster_sums(h, label, K + opened)
         label, sums, counts = _drop_empty(label, sums, counts)
-        label, sums, counts, merged = _merge(label, sums, counts, xi)
+        label, sums, counts, merged = merge_clusters(label, sums, counts, xi)
         centers = sums / counts[:, None]
         within = total - (sums.double().pow(2).sum(1) / counts.double()).sum()
         trace.append(float(within.clamp_min(0)) + xi * centers.shape[0])
@@ -157,7 +161,7 @@ def _drop_empty(label: Tensor, sums: Tensor, counts: Tensor) -> tuple[Tensor, Te
     return (alive.cumsum(0) - 1)[label], sums[alive], counts[alive]
 
 
-def _merge(
+def merge_clusters(
     label: Tensor, sums: Tensor, counts: Tensor, xi: float
 ) -> tuple[Tensor, Tensor, Tensor, bool]:
     """Merge the cheapest pair while n1 n2 / (n1 + n2) |c1 - c2|² < xi: the objective falls."""

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 from brgcl.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from brgcl.noise.attributes import NoisyAttributes as NoisyAttributes
     from brgcl.noise.attributes import corrupt_attributes as corrupt_attributes
-    from brgcl.noise.edges import NoisyEdges as NoisyEdges
     from brgcl.noise.edges import corrupt_edges as corrupt_edges
-    from brgcl.noise.labels import NoisyLabels as NoisyLabels
     from brgcl.noise.labels import flip_labels as flip_labels
     from brgcl.noise.labels import link_density as link_density
     from brgcl.noise.labels import similar_partners as similar_partners
@@ -26,15 +23,9 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "attributes": ("NoisyAttributes", "corrupt_attributes"),
-            "edges": ("NoisyEdges", "corrupt_edges"),
-            "labels": (
-                "NoisyLabels",
-                "flip_labels",
-                "link_density",
-                "similar_partners",
-                "transition_matrix",
-            ),
+            "attributes": ("corrupt_attributes",),
+            "edges": ("corrupt_edges",),
+            "labels": ("flip_labels", "link_density", "similar_partners", "transition_matrix"),
             "spec": ("ATTRIBUTE_NOISE", "EDGE_NOISE", "LABEL_NOISE", "NoiseSpec", "parse_noise"),
         },
     )

@@ -1,7 +1,6 @@
 """Edge noise on an undirected graph: edges added, removed, or rewired.
 
-An undirected edge {i, j}, i < j, is one number `i * N + j` here; both directions come back at the
-end.
+An undirected edge {i, j}, i < j, is one number `i * N + j` here.
 """
 
 from dataclasses import dataclass
@@ -10,8 +9,7 @@ import torch
 from torch import Tensor
 
 from brgcl.errors import InputError
-from brgcl.noise.spec import EDGE_NOISE as EDGE_NOISE
-from brgcl.noise.spec import check_kind, check_level
+from brgcl.noise.spec import EDGE_NOISE, check_kind, check_level
 
 
 @dataclass(frozen=True)
@@ -53,13 +51,6 @@ def corrupt_edges(
         generator: Source of randomness, on the CPU.
         edge_weight: Weights, equal in both directions, `(2E,)`.
 
-    Returns:
-        The edges in canonical form: both directions, sorted, without self-loops.
-
-    Raises:
-        InputError: The kind, the level or the graph is wrong, or there are too few pairs of nodes
-            left to join.
-
     Example:
         >>> seeded = torch.Generator().manual_seed(0)
         >>> triangle = torch.tensor([[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]])
@@ -73,26 +64,22 @@ def corrupt_edges(
     count = round(level * len(edges))
 
     kept = torch.ones(len(edges), dtype=torch.bool)
-    gone = torch.empty(0, dtype=torch.long)
+    gone = new = edges[:0]
     if kind != "add":
         gone = torch.randperm(len(edges), generator=generator)[:count]
         kept[gone] = False
-    new = edges[:0]
     if kind != "remove":
         new = _non_edges(edges, count, num_nodes, kind, generator)
 
     noisy = torch.cat([edges[kept], new])
-    noisy_weight = None
+    i, j = noisy // max(num_nodes, 1), noisy % max(num_nodes, 1)
+    order = torch.cat([i * num_nodes + j, j * num_nodes + i]).argsort()
+    both = torch.stack([torch.cat([i, j]), torch.cat([j, i])])[:, order].to(edge_index.device)
     if weight is not None:
         usual = weight.median().expand(count) if count else weight[:0]
         new_weight = weight[gone] if kind == "rewire" else usual[: len(new)]
-        noisy_weight = torch.cat([weight[kept], new_weight])
-    both, both_weight = _both_directions(noisy, noisy_weight, num_nodes)
-    return NoisyEdges(
-        both.to(edge_index.device),
-        None if both_weight is None else both_weight.to(edge_index.device),
-        count / max(len(edges), 1),
-    )
+        weight = torch.cat([weight[kept], new_weight]).repeat(2)[order].to(edge_index.device)
+    return NoisyEdges(both, weight, count / max(len(edges), 1))
 
 
 def _undirected(
@@ -155,12 +142,3 @@ def _non_edges(
         # `unique` sorts, so a prefix would favour low node numbers
         new = drawn[torch.randperm(len(drawn), generator=generator)[:count]]
     return new
-
-
-def _both_directions(
-    edges: Tensor, weight: Tensor | None, num_nodes: int
-) -> tuple[Tensor, Tensor | None]:
-    i, j = edges // max(num_nodes, 1), edges % max(num_nodes, 1)
-    order = torch.cat([i * num_nodes + j, j * num_nodes + i]).argsort()
-    edge_index = torch.stack([torch.cat([i, j]), torch.cat([j, i])])[:, order]
-    return edge_index, None if weight is None else weight.repeat(2)[order]

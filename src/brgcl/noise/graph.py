@@ -20,8 +20,8 @@ class Noise:
     edges: NoiseSpec | None = None
 
     def __str__(self) -> str:
-        parts = [("labels", self.labels), ("attributes", self.attributes), ("edges", self.edges)]
-        return ", ".join(f"{what} {spec}" for what, spec in parts if spec is not None) or "none"
+        parts = (f"{what} {spec}" for what, spec in vars(self).items() if spec is not None)
+        return ", ".join(parts) or "none"
 
 
 def generator_for(seed: int, purpose: str) -> torch.Generator:
@@ -47,16 +47,11 @@ def corrupt_graph(data: Data, noise: Noise, seed: int) -> tuple[Data, float, flo
         scope = None
         if noise.attributes.scope == "train":
             scope = data.train_mask if data.get("train_mask") is not None else data.y >= 0
-        corrupted = corrupt_attributes(
-            x,
-            noise.attributes.kind,
-            noise.attributes.level,
-            generator=generator_for(seed, "attribute-noise"),
-            nodes=scope,
-        )
-        x, attribute_rate = corrupted.x, corrupted.realised
+        spec, generator = noise.attributes, generator_for(seed, "attribute-noise")
+        noisy = corrupt_attributes(x, spec.kind, spec.level, generator=generator, nodes=scope)
+        x, attribute_rate = noisy.x, noisy.realised
     if noise.edges is not None:
-        changed = corrupt_edges(
+        edges = corrupt_edges(
             edge_index,
             noise.edges.kind,
             noise.edges.level,
@@ -64,8 +59,7 @@ def corrupt_graph(data: Data, noise: Noise, seed: int) -> tuple[Data, float, flo
             generator=generator_for(seed, "edge-noise"),
             edge_weight=edge_weight,
         )
-        edge_index, edge_weight = changed.edge_index, changed.edge_weight
-        edge_rate = changed.realised
+        edge_index, edge_weight, edge_rate = edges.edge_index, edges.edge_weight, edges.realised
     observed = Data(x=x, edge_index=edge_index, num_nodes=data.num_nodes)
     for name in ("node_ids", "class_names"):
         if name in data:

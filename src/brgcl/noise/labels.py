@@ -19,8 +19,8 @@ from torch import Tensor
 
 from brgcl.errors import InputError
 from brgcl.method.sparse import csr_to_scipy, is_sparse
-from brgcl.noise.spec import LABEL_NOISE as LABEL_NOISE
-from brgcl.noise.spec import check_kind, check_level
+from brgcl.noise.attributes import check_attributes
+from brgcl.noise.spec import LABEL_NOISE, check_kind, check_level
 
 _INSTANCE_SPREAD = 0.1  # standard deviation of a node's flip rate under instance noise
 
@@ -56,10 +56,9 @@ def flip_labels(
 ) -> NoisyLabels:
     """Flip a share of the labels.
 
-    Two uniform numbers are drawn for every node, labelled or not: the first decides whether the
-    label flips, the second where to. So the draw of a node does not depend on which other nodes
-    are labelled, and with one seed the nodes flipped at a low level are flipped at every higher
-    level too.
+    Two uniform numbers are drawn for every node, labelled or not: whether its label flips, and
+    where to. So the draw of a node does not depend on which other nodes are labelled, and with one
+    seed the nodes flipped at a low level are flipped at every higher level too.
 
     Args:
         labels: Class of each node in `0..C-1`, or -1 for unlabelled, `(N,)`.
@@ -74,12 +73,6 @@ def flip_labels(
         reference: Labels `(N,)` from which `similar` counts edges between classes, where `labels`
             is only the training part; `labels` itself by default.
 
-    Returns:
-        The observed labels, what was flipped, and the realised rate.
-
-    Raises:
-        InputError: An argument is wrong, or one that the kind needs is missing.
-
     Example:
         >>> seeded = torch.Generator().manual_seed(0)
         >>> truth = torch.tensor([0, 1, 2, -1])
@@ -88,12 +81,11 @@ def flip_labels(
     """
     check_kind("label noise", kind, LABEL_NOISE)
     _check_level_and_classes(level, num_classes)
-    _check_labels("labels", labels, num_classes)
-    truth = labels.detach().cpu()
+    _check_labels(labels, num_classes)
     if level == 0:
         unit = None if kind == "instance" else torch.eye(num_classes, dtype=torch.float64)
         return NoisyLabels(labels.clone(), torch.zeros_like(labels, dtype=torch.bool), unit, 0.0)
-
+    truth = labels.detach().cpu()
     labelled = (truth >= 0).nonzero().squeeze(1)
     own = truth[labelled]  # (M,)
     transition = None
@@ -103,15 +95,13 @@ def flip_labels(
                 "exact=True is not defined for instance noise, whose rate differs from node to "
                 "node; leave it out"
             )
-        attributes = _check_attributes(x, truth)
-        rate, target = _instance_rows(attributes, truth, level, num_classes, generator)
+        rate, target = _instance_rows(x, truth, level, num_classes, generator)
     else:
-        density = None
+        links = None
         if kind == "similar":
-            density = _reference_density(truth, reference, edge_index, num_classes)
-            _check_partners(density, own)
+            links = _class_links(truth, reference, edge_index, num_classes)
         transition = transition_matrix(
-            kind, level, num_classes, generator=generator, class_links=density
+            kind, level, num_classes, generator=generator, class_links=links
         )
         rate = 1 - transition.diagonal()[own]  # (M,)
         target = transition[own]  # (M, C)
@@ -121,12 +111,8 @@ def flip_labels(
     noisy = truth.clone()
     noisy[labelled[flip]] = _draw_other(target[flip], own[flip], draw[1, flip])
     flipped = noisy != truth
-    return NoisyLabels(
-        noisy.to(labels.device),
-        flipped.to(labels.device),
-        transition,
-        int(flipped.sum()) / max(len(labelled), 1),
-    )
+    realised = int(flipped.sum()) / max(len(labelled), 1)
+    return NoisyLabels(noisy.to(labels.device), flipped.to(labels.device), transition, realised)
 
 
 def transition_matrix(
@@ -150,9 +136,6 @@ def transition_matrix(
         T as float64, `(C, C)`. Its rows sum to 1 and its diagonal is `1 - level`; a class that
         shares no edge with another keeps its labels under `similar`.
 
-    Raises:
-        InputError: An argument is wrong, or one that the kind needs is missing.
-
     Example:
         >>> transition_matrix("pair", 0.25, 3)
         tensor([[0.7500, 0.0000, 0.2500],
@@ -166,10 +149,11 @@ def transition_matrix(
             "instance noise has no transition matrix, since each node has its own row; "
             "use flip_labels"
         )
-    if level == 0:
-        return torch.eye(num_classes, dtype=torch.float64)
-
     C = num_classes
+    if level == 0:
+        return torch.eye(C, dtype=torch.float64)
+    if kind in ("random", "partner") and generator is None:
+        raise InputError(f"{kind} noise draws its matrix; pass a generator")
     classes = torch.arange(C)
     other = torch.zeros(C, C, dtype=torch.float64)  # weights of the wrong classes
     if kind == "symmetric":
@@ -177,12 +161,18 @@ def transition_matrix(
     elif kind == "pair":
         other[classes, (classes - 1) % C] = 1
     elif kind == "random":
-        other = torch.rand(C, C, dtype=torch.float64, generator=_given(kind, generator))
+        other = torch.rand(C, C, dtype=torch.float64, generator=generator)
     elif kind == "partner":
-        step = torch.randint(1, C, (C,), generator=_given(kind, generator))
+        step = torch.randint(1, C, (C,), generator=generator)
         other[classes, (classes + step) % C] = 1
     elif kind == "similar":
-        partner = _densest(_check_class_links(class_links, C))
+        if class_links is None or class_links.shape != (C, C):
+            got = "none" if class_links is None else tuple(class_links.shape)
+            raise InputError(
+                f"similar noise needs class_links of shape ({C}, {C}), got {got}; "
+                "compute them with link_density"
+            )
+        partner = similar_partners(class_links)
         met = partner >= 0
         other[classes[met], partner[met]] = 1
     other.fill_diagonal_(0)
@@ -203,7 +193,7 @@ def link_density(labels: Tensor, edge_index: Tensor, num_classes: int) -> Tensor
     Returns:
         A symmetric matrix, `(C, C)` float64, up to a common factor; 0 for a class without nodes.
     """
-    _check_labels("labels", labels, num_classes)
+    _check_labels(labels, num_classes)
     truth = labels.detach().cpu()
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index must have shape (2, E), got {tuple(edge_index.shape)}")
@@ -221,13 +211,11 @@ def link_density(labels: Tensor, edge_index: Tensor, num_classes: int) -> Tensor
     return (count + count.T) / torch.outer(size, size).clamp(min=1)
 
 
-def similar_partners(labels: Tensor, edge_index: Tensor, num_classes: int) -> Tensor:
+def similar_partners(class_links: Tensor) -> Tensor:
     """For each class the other class with which it shares most edges per pair of nodes.
 
     Args:
-        labels: Class of each node, or -1 for unlabelled, `(N,)`.
-        edge_index: Edges `(2, E)`.
-        num_classes: `C`.
+        class_links: Density of edges between classes, from `link_density`, `(C, C)`.
 
     Returns:
         The partner of each class, `(C,)`: the lowest number among equals, and -1 where a class
@@ -235,16 +223,11 @@ def similar_partners(labels: Tensor, edge_index: Tensor, num_classes: int) -> Te
 
     Example:
         >>> path = torch.tensor([[0, 1, 2], [1, 2, 3]])
-        >>> similar_partners(torch.tensor([0, 0, 2, 1]), path, 3)
+        >>> similar_partners(link_density(torch.tensor([0, 0, 2, 1]), path, 3))
         tensor([2, 2, 1])
     """
-    return _densest(link_density(labels, edge_index, num_classes))
-
-
-def _densest(density: Tensor) -> Tensor:
-    outside = density.clone().fill_diagonal_(0)
-    value, partner = outside.max(1).values, outside.argmax(1)
-    return torch.where(value > 0, partner, -1)
+    others = class_links.clone().fill_diagonal_(0)
+    return torch.where(others.max(1).values > 0, others.argmax(1), -1)
 
 
 def _smallest_per_class(draw: Tensor, own: Tensor, level: float) -> Tensor:
@@ -264,13 +247,21 @@ def _draw_other(weight: Tensor, own: Tensor, draw: Tensor) -> Tensor:
 
 
 def _instance_rows(
-    x: Tensor, truth: Tensor, level: float, num_classes: int, generator: torch.Generator
+    x: Tensor | None, truth: Tensor, level: float, num_classes: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """Flip rate `(M,)` and weights of the classes `(M, C)` of each labelled node, as in NoisyGL.
 
     `q_i ~ Normal(level, 0.1^2)` cut to [0, 1]; `v = x_i W_{y_i}` with one W `(C, F, C)` of standard
     normal numbers; the wrong classes share q_i as `softmax(v)` without the own class.
     """
+    if x is None:
+        raise InputError("instance noise depends on the attributes; pass x")
+    check_attributes(x)
+    if x.shape[0] != len(truth):
+        raise InputError(
+            f"x must have one row for each of the {len(truth)} labels, got {tuple(x.shape)}; "
+            "use -1 for unlabelled nodes"
+        )
     draw = torch.rand(len(truth), dtype=torch.float64, generator=generator)
     ends = torch.tensor([-level, 1 - level], dtype=torch.float64) / _INSTANCE_SPREAD
     low, high = torch.special.ndtr(ends)
@@ -287,9 +278,10 @@ def _instance_rows(
     return q[labelled].clamp(0, 1), score[labelled].softmax(1)
 
 
-def _reference_density(
+def _class_links(
     truth: Tensor, reference: Tensor | None, edge_index: Tensor | None, num_classes: int
 ) -> Tensor:
+    """Density of edges between classes, of which every class with a label needs some."""
     if edge_index is None:
         raise InputError("similar noise counts edges between classes; pass edge_index")
     if reference is not None and reference.shape != truth.shape:
@@ -297,46 +289,15 @@ def _reference_density(
             f"reference has {len(reference)} entries but labels has {len(truth)}; "
             "use -1 for unlabelled"
         )
-    return link_density(truth if reference is None else reference, edge_index, num_classes)
-
-
-def _check_partners(density: Tensor, own: Tensor) -> None:
-    lonely = sorted(set(own[_densest(density)[own] < 0].tolist()))
-    if lonely:
+    links = link_density(truth if reference is None else reference, edge_index, num_classes)
+    own = truth[truth >= 0]
+    lonely = own[similar_partners(links)[own] < 0]
+    if len(lonely):
         raise InputError(
-            f"class {lonely[0]} shares no edge with another class, so similar noise has nowhere "
-            "to move its labels; pass all known labels as reference, or use pair noise"
+            f"class {int(lonely.min())} shares no edge with another class, so similar noise has "
+            "nowhere to move its labels; pass all known labels as reference, or use pair noise"
         )
-
-
-def _given(kind: str, generator: torch.Generator | None) -> torch.Generator:
-    if generator is None:
-        raise InputError(f"{kind} noise draws its matrix; pass a generator")
-    return generator
-
-
-def _check_class_links(class_links: Tensor | None, num_classes: int) -> Tensor:
-    if class_links is None:
-        raise InputError("similar noise needs class_links; compute them with link_density")
-    if class_links.shape != (num_classes, num_classes):
-        raise InputError(
-            f"class_links must have shape ({num_classes}, {num_classes}), got "
-            f"{tuple(class_links.shape)}; compute them with link_density"
-        )
-    return class_links
-
-
-def _check_attributes(x: Tensor | None, truth: Tensor) -> Tensor:
-    if x is None:
-        raise InputError("instance noise depends on the attributes; pass x")
-    if x.layout not in (torch.strided, torch.sparse_csr):
-        raise InputError(f"x must be dense or CSR, got {x.layout}; convert it with to_sparse_csr()")
-    if x.ndim != 2 or x.shape[0] != len(truth):
-        raise InputError(
-            f"x must have one row for each of the {len(truth)} labels, got {tuple(x.shape)}; "
-            "use -1 for unlabelled nodes"
-        )
-    return x
+    return links
 
 
 def _check_level_and_classes(level: float, num_classes: int) -> None:
@@ -345,16 +306,16 @@ def _check_level_and_classes(level: float, num_classes: int) -> None:
         raise InputError(f"label noise needs at least 2 classes, got {num_classes}")
 
 
-def _check_labels(name: str, labels: Tensor, num_classes: int) -> None:
+def _check_labels(labels: Tensor, num_classes: int) -> None:
     if labels.ndim != 1 or labels.dtype != torch.int64:
         raise InputError(
-            f"{name} must be a one-dimensional int64 tensor, got {labels.dtype} of shape "
+            f"labels must be a one-dimensional int64 tensor, got {labels.dtype} of shape "
             f"{tuple(labels.shape)}"
         )
     outside = (labels < -1) | (labels >= num_classes)
     if bool(outside.any()):
         node = int(outside.nonzero()[0])
         raise InputError(
-            f"{name} must be in -1..{num_classes - 1}, got {int(labels[node])} at node {node}; "
+            f"labels must be in -1..{num_classes - 1}, got {int(labels[node])} at node {node}; "
             "use -1 for unlabelled"
         )

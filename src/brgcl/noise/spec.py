@@ -1,7 +1,6 @@
-"""The vocabulary of noise: its kinds, its level, its scope, and the text that names all three.
+"""A noise as text: `kind:level`, as in `symmetric:0.4`.
 
-A noise is written `kind:level`, as in `symmetric:0.4`; attribute noise may add the nodes it
-touches, as in `within:0.3@train`.
+Attribute noise may add its scope, the nodes it touches, as in `within:0.3@train`.
 """
 
 from collections.abc import Sequence
@@ -53,12 +52,6 @@ def parse_noise(text: str | None, kinds: Sequence[str]) -> NoiseSpec | None:
     Args:
         text: The text; `None`, an empty text and `none` mean no noise.
         kinds: The kinds that are allowed here, for instance `LABEL_NOISE`.
-
-    Returns:
-        The noise, or `None` where there is none.
-
-    Raises:
-        InputError: The kind is unknown, or the level or the scope is missing or wrong.
 
     Example:
         >>> parse_noise("symmetric:0.4", LABEL_NOISE)

@@ -5,7 +5,7 @@ taken from other nodes, 10 % spurious edges.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from statistics import mean, stdev
 from typing import Any
 
@@ -29,36 +29,18 @@ DEMO_NOISE = Noise(
 
 
 @dataclass(frozen=True)
-class DemoRow:
-    """What came out for one generated graph.
+class Demo:
+    """BRGCL and a GCN on the same generated graphs; no validation labels are used.
 
     Attributes:
-        gcn_accuracy: Accuracy of a GCN trained on the noisy labels.
-        brgcl_accuracy: Accuracy of a classifier on BRGCL's representations, same labels.
-        num_clusters: Clusters that BRGCL found.
-        nmi: Agreement of these clusters with the classes.
-        wrong: Wrong labels that were there.
-        suspected: Labels that were called wrong.
-        precision: Share of suspected labels that are wrong.
-        recall: Share of wrong labels that were suspected.
+        ours: The runs of BRGCL.
+        rows: What came out for each graph: accuracy of a GCN trained on the noisy labels and of a
+            classifier on BRGCL's representations; clusters that BRGCL found and their NMI with the
+            classes; labels that are wrong and that were suspected, with precision and recall.
     """
 
-    gcn_accuracy: float
-    brgcl_accuracy: float
-    num_clusters: float
-    nmi: float
-    wrong: float
-    suspected: float
-    precision: float
-    recall: float
-
-
-@dataclass(frozen=True)
-class Demo:
-    """BRGCL and a GCN on the same generated graphs; no validation labels are used."""
-
     ours: Evaluation
-    rows: Sequence[DemoRow]
+    rows: Sequence[Mapping[str, float]]
 
     @property
     def capped(self) -> bool:
@@ -67,30 +49,22 @@ class Demo:
 
     def summary(self) -> dict[str, Any]:
         """Means over the generated graphs, by the names that `--json` prints."""
-        values = {name: [asdict(row)[name] for row in self.rows] for name in asdict(self.rows[0])}
-        means = {f"{name}_mean": mean(column) for name, column in values.items()}
-        spread = {
-            f"{name}_std": stdev(values[name]) if len(self.rows) > 1 else None
-            for name in ("brgcl_accuracy", "gcn_accuracy")
-        }
-        return {
-            "n": len(self.rows),
-            **means,
-            **spread,
-            "difference_mean": means["brgcl_accuracy_mean"] - means["gcn_accuracy_mean"],
-            "num_clusters_capped": self.capped,
-            "noise_realised": self.ours.summary()["noise_realised"],
-        }
+        values = {name: [row[name] for row in self.rows] for name in self.rows[0]}
+        total: dict[str, Any] = {"n": len(self.rows)}
+        total |= {f"{name}_mean": mean(column) for name, column in values.items()}
+        for name in ("brgcl_accuracy", "gcn_accuracy"):
+            total[f"{name}_std"] = stdev(values[name]) if len(self.rows) > 1 else None
+        total["difference_mean"] = total["brgcl_accuracy_mean"] - total["gcn_accuracy_mean"]
+        total["num_clusters_capped"] = self.capped
+        return total | {"noise_realised": self.ours.summary()["noise_realised"]}
 
     def report(self) -> Report:
         """Put the table and the pictures together."""
         total, first = self.summary(), self.ours.runs[0]
+        fitted = first.fitted
         means = {name.removesuffix("_mean"): value for name, value in total.items()}
-        rows = [
-            _cells(str(run.seed), asdict(row), self.capped)
-            for run, row in zip(self.ours.runs, self.rows, strict=True)
-        ]
-        rows.append(_cells("mean", means, self.capped))
+        named = [(str(run.seed), row) for run, row in zip(self.ours.runs, self.rows, strict=True)]
+        rows = [_cells(name, row, self.capped) for name, row in [*named, ("mean", means)]]
         return Report(
             title="brgcl demonstration",
             summary=[
@@ -101,14 +75,11 @@ class Demo:
             ],
             tables=[Table("BRGCL and a GCN on the same noisy labels", COLUMNS, rows, NOTE)],
             pictures=[
-                draw_map(
-                    first.fitted.representations, first.fitted.confidence, first.graph.y,
-                    "true class",
-                ),
-                draw_history(first.fitted.model.history_),
+                draw_map(fitted.representations, fitted.confidence, first.graph.y, "true class"),
+                draw_history(fitted.model.history_),
             ],
-            settings=first.fitted.model.config.to_dict(),
-        )  # fmt: skip
+            settings=fitted.model.config.to_dict(),
+        )
 
 
 COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec", "rec")
@@ -133,27 +104,26 @@ def run_demo(
     return Demo(ours, [_row(*runs) for runs in zip(ours.runs, gcn.runs, strict=True)])
 
 
-def _row(ours: Run, gcn: Run) -> DemoRow:
+def _row(ours: Run, gcn: Run) -> dict[str, float]:
     given, truth = ours.noisy.labels.train, ours.noisy.truth.y
-    errors = find_label_errors(
-        ours.fitted.representations, given, graph=ours.noisy.graph, seed=ours.seed
-    )
+    z, clusters = ours.fitted.representations, ours.fitted.clustering
+    assert clusters is not None
+    errors = find_label_errors(z, given, graph=ours.noisy.graph, seed=ours.seed)
     nodes = torch.tensor(errors["node"].tolist())
     wrong = given[nodes] != truth[nodes]
     suspected = torch.tensor(errors["is_error"].tolist())
-    found = int((wrong & suspected).sum())
-    clusters = ours.fitted.clustering
-    assert clusters is not None
-    return DemoRow(
-        gcn_accuracy=_accuracy(gcn),
-        brgcl_accuracy=_accuracy(ours),
-        num_clusters=clusters.num_clusters,
-        nmi=nmi(clusters.assignment, truth),
-        wrong=int(wrong.sum()),
-        suspected=int(suspected.sum()),
-        precision=found / max(1, int(suspected.sum())),
-        recall=found / max(1, int(wrong.sum())),
-    )
+    num_wrong, num_suspected = int(wrong.sum()), int(suspected.sum())
+    hits = int((wrong & suspected).sum())
+    return {
+        "gcn_accuracy": _accuracy(gcn),
+        "brgcl_accuracy": _accuracy(ours),
+        "num_clusters": clusters.num_clusters,
+        "nmi": nmi(clusters.assignment, truth),
+        "wrong": num_wrong,
+        "suspected": num_suspected,
+        "precision": hits / max(1, num_suspected),
+        "recall": hits / max(1, num_wrong),
+    }
 
 
 def _accuracy(run: Run) -> float:

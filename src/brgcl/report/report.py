@@ -50,7 +50,7 @@ class Report:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-def write_report(report: Report, path: Path, *, version: str) -> None:
+def write_report(path: Path, report: Report, version: str) -> None:
     """Write a report as one HTML file; every text in it is escaped."""
     jinja2 = import_extra("jinja2")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True)

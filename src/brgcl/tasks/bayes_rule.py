@@ -8,8 +8,8 @@ neighbours help to predict. docs/label-noise.md gives the reasons.
 """
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -24,23 +24,22 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.method.sparse import Matrix
-from brgcl.tasks.checks import check_representations
+from brgcl.tasks.checks import check_representations, transition_of
+from brgcl.tasks.classifiers import Predictor
 from brgcl.tasks.label_noise import (
     LabelNoiseModel,
     check_given,
     coupling,
     folds,
     log,
-    neighbours_of,
     surroundings,
+    without_loops,
 )
 
 Target = Literal["bayes", "plain"]
 TARGETS: tuple[Target, Target] = ("bayes", "plain")
 MEAN_FIELD_STEPS = 5
 PLAIN_PENALTY = 10.0  # C of logistic regression on the labels as given
-
-Predictor = Callable[[Tensor], Tensor]  # unit-length rows (N, D) -> probabilities (N, C)
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class BayesFit:
         held_out: Number of labels that were predicted without having been seen.
         agreement: How many of them each target predicts as given.
         predictor: Rows to probabilities, before smoothing.
+        neighbours: Row-stochastic adjacency of the nodes it was fitted on, without loops, or None.
     """
 
     noise: LabelNoiseModel
@@ -62,14 +62,26 @@ class BayesFit:
     held_out: int
     agreement: dict[Target, int]
     predictor: Predictor
+    neighbours: Matrix | None
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """Return class probabilities of unit rows, `(N, C)`.
+
+        They are smoothed over the graph if there is one row for each of its nodes.
+        """
+        whole = self.neighbours is not None and self.neighbours.data.shape[0] == len(z)
+        return self._smooth(self.predictor(z), self.neighbours if whole else None)
 
     def predict_proba(self, z: Tensor, graph: Data | None = None) -> Tensor:
         """Return class probabilities, `(N, C)`; smoothed if the graph of the rows is given."""
         z = check_representations(z)
-        p = self.predictor(z)
-        if graph is None or self.coupling == 0:
+        neighbours = None if graph is None else without_loops(transition_of(graph, len(z)))
+        return self._smooth(self.predictor(z), neighbours)
+
+    def _smooth(self, p: Tensor, neighbours: Matrix | None) -> Tensor:
+        if neighbours is None or self.coupling == 0:
             return p
-        return mean_field(log(p), neighbours_of(graph, len(z)), self.coupling).exp()
+        return mean_field(log(p), neighbours, self.coupling).exp()
 
 
 def fit_bayes(
@@ -91,8 +103,31 @@ def fit_bayes(
         noise: Settings of the label-noise model; it is not changed.
     """
     z, labels = check_representations(z), check_given(labels, len(z))
-    neighbours = None if graph is None else neighbours_of(graph, len(z))
-    noise, C = copy.copy(noise or LabelNoiseModel()), int(labels.max()) + 1
+    transition = None if graph is None else transition_of(graph, len(z))
+    return believe(z, labels, int(labels.max()) + 1, transition, estimator=estimator, noise=noise)
+
+
+def believe(
+    z: Tensor,
+    labels: Tensor,
+    num_classes: int,
+    transition: Matrix | None,
+    *,
+    estimator: Any = None,
+    noise: LabelNoiseModel | None = None,
+) -> BayesFit:
+    """Fit as `fit_bayes` does; inputs are not checked, and `z` has unit rows.
+
+    Args:
+        z: Unit rows, `(N, D)`.
+        labels: Given labels in `0..C-1`, -1 = unlabelled, `(N,)`.
+        num_classes: C; a class may be without a label.
+        transition: Row-stochastic adjacency, or None.
+        estimator: As in `fit_bayes`.
+        noise: As in `fit_bayes`.
+    """
+    neighbours = None if transition is None else without_loops(transition)
+    noise, C = copy.copy(noise or LabelNoiseModel()), num_classes
     given, found = held_out_predictions(z, labels, C, neighbours, noise, estimator)
     right = {name: found[name][0].argmax(1) == given for name in TARGETS}
     target = TARGETS[clearly_better(right["plain"], right["bayes"])]
@@ -100,7 +135,7 @@ def fit_bayes(
     noise.run_em(z, labels, C, neighbours, kappa["noise"])
     agreement = {name: int(right[name].sum()) for name in TARGETS}
     predictor = fit_target(target, z, noise, estimator)
-    return BayesFit(noise, target, kappa[target], len(given), agreement, predictor)
+    return BayesFit(noise, target, kappa[target], len(given), agreement, predictor, neighbours)
 
 
 def held_out_predictions(
@@ -208,11 +243,12 @@ def fit_logistic(x: Tensor, targets: Tensor, penalty: float) -> Predictor:
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     weight = torch.from_numpy(found.x.reshape(D + 1, C)).to(x)
 
-    def predict(z: Tensor) -> Tensor:
-        p = (z @ weight[:D] + weight[D]).softmax(1)
-        return z.new_zeros(len(z), targets.shape[1]).index_copy(1, present, p)
+    return partial(_linear_probabilities, weight, present, targets.shape[1])
 
-    return predict
+
+def _linear_probabilities(weight: Tensor, present: Tensor, num_classes: int, z: Tensor) -> Tensor:
+    p = (z @ weight[:-1] + weight[-1]).softmax(1)
+    return z.new_zeros(len(z), num_classes).index_copy(1, present, p)
 
 
 def fit_weighted_rows(estimator: Any, x: Tensor, targets: Tensor) -> Predictor:
@@ -223,10 +259,10 @@ def fit_weighted_rows(estimator: Any, x: Tensor, targets: Tensor) -> Predictor:
     node, label = (targets >= 0.01 * targets.max(1, keepdim=True).values).nonzero(as_tuple=True)
     weight = targets[node, label].cpu().numpy()
     fitted = clone(estimator).fit(x[node].cpu().numpy(), label.cpu().numpy(), sample_weight=weight)
-    classes = torch.as_tensor(fitted.classes_, device=x.device)
+    return partial(_estimated_probabilities, fitted, targets.shape[1])
 
-    def predict(z: Tensor) -> Tensor:
-        p = torch.as_tensor(fitted.predict_proba(z.cpu().numpy())).to(z)
-        return z.new_zeros(len(z), targets.shape[1]).index_copy(1, classes, p)
 
-    return predict
+def _estimated_probabilities(fitted: Any, num_classes: int, z: Tensor) -> Tensor:
+    p = torch.as_tensor(fitted.predict_proba(z.cpu().numpy())).to(z)
+    classes = torch.as_tensor(fitted.classes_, device=z.device)
+    return z.new_zeros(len(z), num_classes).index_copy(1, classes, p)

@@ -1,22 +1,30 @@
-"""Checks that need no training: representations, labels, the number of clusters."""
+"""What users give to the tasks: checked representations, labels and numbers of clusters.
 
-from numbers import Integral
+Labels come as numbers or names with gaps, and become what classifiers need: 0..C-1, and -1 for an
+unlabelled node.
+"""
+
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import Matrix
-from brgcl.tasks.labels import Classes, Codes, encode_classes, encode_with
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+Classes = NDArray[Any]
+Codes = NDArray[np.int64]
+NO_NAME = ("", "-1")  # numpy makes "-1" of a -1 among names
 
 
 def check_representations(z: Any, *, normalize: bool = True) -> Tensor:
@@ -56,17 +64,10 @@ def _number_tensor(z: Any) -> Tensor:
 def check_labels(
     labels: Any, num_nodes: int, graph: "Data | None" = None, validation: Any = None
 ) -> Tensor:
-    """Check that there is something to learn from the labels, and return them.
+    """Check that there is something to learn from integer labels, -1 = unlabelled; return them.
 
-    Args:
-        labels: Integers, -1 = unlabelled, `(N,)`.
-        num_nodes: N.
-        graph: The graph, for the names of classes in messages.
-        validation: Labels of the same classes that choose a classifier, -1 = none, `(N,)`.
-
-    Raises:
-        InputError: Their number is wrong, none is given, a class has a single one, or a class is
-            among the validation labels only.
+    Every class needs two labels, and the validation labels, which choose a classifier, may name no
+    further class. The graph gives the names of classes in messages.
     """
     classes, codes = check_classes(labels, num_nodes, graph)
     if classes.dtype.kind not in "iu":
@@ -75,7 +76,7 @@ def check_labels(
             "numpy.unique(labels, return_inverse=True)"
         )
     if validation is not None:
-        check_validation(validation, classes, num_nodes)
+        encode_with(classes, validation, num_nodes, "validation labels")
     numbers = np.append(classes, -1)[codes]  # the last is for -1
     device = labels.device if isinstance(labels, Tensor) else None
     return torch.as_tensor(numbers, dtype=torch.long, device=device)
@@ -99,17 +100,113 @@ def check_classes(
     return classes, codes
 
 
-def check_validation(validation: Any, classes: Classes, num_nodes: int) -> Codes:
-    """Check that validation labels are of known classes; return the position of each, or -1."""
-    return encode_with(classes, validation, num_nodes, "validation labels")
+def encode_classes(labels: Any, num_nodes: int, what: str = "labels") -> tuple[Classes, Codes]:
+    """Number the classes that occur, whatever they are called.
+
+    Labels are integers or names in a tensor, an array, a list or a pandas column, `(N,)`; messages
+    call them `what`. Unlabelled are -1 and, for names and numbers with gaps, None, NaN, `pandas.NA`
+    and "".
+
+    Returns:
+        The classes in sorted order, `(C,)`, and for each node the position of its class among
+        them, -1 = unlabelled, `(N,)`.
+
+    Example:
+        >>> classes, codes = encode_classes(["red", "blue", None, "red"], 4)
+        >>> classes.tolist(), codes.tolist()
+        (['blue', 'red'], [1, 0, -1, 1])
+    """
+    values, known = _known(_as_array(labels, num_nodes, what), what)
+    codes = np.full(num_nodes, -1, dtype=np.int64)
+    classes, codes[known] = np.unique(values[known], return_inverse=True)
+    return classes, codes
+
+
+def encode_with(classes: Classes, labels: Any, num_nodes: int, what: str) -> Codes:
+    """Number labels by classes that are already known; another class is an error."""
+    given, codes = encode_classes(labels, num_nodes, what)
+    place = {name: i for i, name in enumerate(classes.tolist())}
+    places = [place.get(name, -1) for name in given.tolist()]
+    if -1 in places:
+        raise InputError(
+            f"{what} have the class {given.tolist()[places.index(-1)]!r}, which no label has; "
+            "label some nodes of this class, or leave it out (-1)"
+        )
+    return np.array([*places, -1])[codes]  # the last is for -1
+
+
+def by_class_number(proba: Tensor, classes: Classes) -> Tensor:
+    """Give every class number from 0 to the highest its own column; those not learned are 0.
+
+    `classes` are the class numbers `(C,)` of the columns of `proba`, `(N, C)`.
+    """
+    wide = proba.new_zeros(len(proba), int(classes.max()) + 1)
+    wide[:, torch.as_tensor(classes, device=proba.device).long()] = proba
+    return wide
+
+
+def _as_array(labels: Any, num_nodes: int, what: str) -> NDArray[Any]:
+    try:
+        values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+        if values.dtype.kind == "U" and not isinstance(labels, np.ndarray):
+            values = np.asarray(labels, dtype=object)  # keeps a None or NaN among names
+    except ValueError as error:  # rows of different lengths
+        raise InputError(f"{what} must be one-dimensional, with one entry per node") from error
+    if values.ndim != 1:
+        raise InputError(
+            f"{what} must be one-dimensional, with one entry per node, got shape {values.shape}"
+        )
+    if len(values) != num_nodes:
+        raise InputError(
+            f"{what} have {len(values)} entries but there are {num_nodes} nodes; "
+            "use -1 for unlabelled"
+        )
+    return values
+
+
+def _known(values: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The values as integers or names, and which of them are labels at all."""
+    if values.dtype.kind == "O":
+        return _known_objects(values, what)
+    if values.dtype.kind == "U":
+        return values, ~np.isin(values, NO_NAME)
+    if values.dtype.kind == "f":
+        values = np.where(np.isnan(values), -1, values)
+        odd = values[~np.isfinite(values) | (values != np.floor(values))]
+        if len(odd):
+            raise InputError(
+                f"{what} must be integers or names, got {odd[0]}; use -1 for unlabelled"
+            )
+        values = values.astype(np.int64)
+    if values.dtype.kind not in "iu":
+        raise InputError(
+            f"{what} must be integers or names, got {values.dtype}; use -1 for unlabelled"
+        )
+    if len(values) and values.min() < -1:
+        raise InputError(f"{what} must be -1 or more, got {values.min()}")
+    return values, values >= 0
+
+
+def _known_objects(values: NDArray[Any], what: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The same for Python objects: names, or numbers with gaps."""
+    import pandas as pd
+
+    missing = pd.isna(values)
+    missing |= [isinstance(value, str | Real) and value in (-1, *NO_NAME) for value in values]
+    rest = values[~missing]
+    if all(isinstance(value, str) for value in rest):
+        return values, ~missing
+    if not all(isinstance(value, Real) and not isinstance(value, bool) for value in rest):
+        examples = {type(value): repr(value) for value in rest}
+        raise InputError(
+            f"{what} must be all integers or all names, got {' and '.join(examples.values())}; "
+            "use -1 for unlabelled"
+        )
+    return _known(np.array(np.where(missing, -1, values).tolist()), what)
 
 
 def check_num_clusters(num_clusters: Any, num_nodes: int) -> int:
-    """Check that nodes can be parted into so many clusters, and return the number.
-
-    Raises:
-        InputError: It is no integer in 1..N.
-    """
+    """Check that the number of clusters is an integer in 1..N, and return it."""
     if not is_integer(num_clusters):
         raise InputError(f"num_clusters must be an integer, got {num_clusters!r}")
     if not 1 <= num_clusters <= num_nodes:

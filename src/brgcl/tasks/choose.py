@@ -1,6 +1,10 @@
 """Choose among classifiers by the nodes that each has right, the most cautious classifier first."""
 
+import torch
 from torch import Tensor
+
+FOLDS = 5
+MOST_LEFT_ONE_OUT = 200  # labels up to which each is left out alone, where folds are impossible
 
 Right = dict[str, Tensor]  # name of a classifier -> which of the same n nodes it has right, (n,)
 
@@ -26,7 +30,6 @@ def clearly_better(right: Right) -> str:
     the lead is just at the margin.
 
     Example:
-        >>> import torch
         >>> yes, no = torch.tensor([True] * 6), torch.tensor([False] * 6)
         >>> clearly_better({"a": torch.cat([yes, no]), "b": torch.cat([no, yes])})
         'a'
@@ -49,10 +52,34 @@ def most_right(right: Right) -> str:
 
 def one_error_better(right: Right) -> str:
     """Name the classifier whose lead over the first, less its standard error, is the largest."""
-    first = next(iter(right))
-    gain = {}
-    for name in right:
-        difference = right[name].double() - right[first].double()
-        error = difference.std() / len(difference) ** 0.5
-        gain[name] = float(difference.mean() - error)
-    return max(gain, key=lambda name: gain[name])
+    first = right[next(iter(right))].double()
+
+    def gain(name: str) -> float:
+        lead = right[name].double() - first
+        return float(lead.mean() - lead.std() / len(lead) ** 0.5)
+
+    return max(right, key=gain)
+
+
+def stratified_folds(labels: Tensor, seed: int) -> list[Tensor] | None:
+    """Split the labelled nodes into five parts with the same classes; None if one has too few."""
+    from sklearn.model_selection import StratifiedKFold
+
+    nodes = (labels >= 0).nonzero().squeeze(1)
+    counts = torch.bincount(labels[nodes])
+    if int(counts[counts > 0].min()) < FOLDS:
+        return None
+    given = labels[nodes].cpu().numpy()
+    parts = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(given, given)
+    return [nodes[torch.from_numpy(part)] for _, part in parts]
+
+
+def folds_of_few(labels: Tensor) -> list[Tensor]:
+    """Split the labelled nodes where a class has too few for strata, no fold with all of a class.
+
+    Up to 200 labels each is left out alone, of more a fifth at a time.
+    """
+    nodes = (labels >= 0).nonzero().squeeze(1)
+    number = len(nodes) if len(nodes) <= MOST_LEFT_ONE_OUT else FOLDS
+    nodes = nodes[torch.argsort(labels[nodes], stable=True)]
+    return [nodes[i::number] for i in range(number)]

@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
 
+from brgcl.method.confidence import propagate_from
 from brgcl.method.sparse import Matrix
+from brgcl.tasks.rules import SoftLabels
 
 PROBE_PENALTIES = tuple(2.0**power for power in range(10, -11, -1))  # the most cautious first
 CENTROID_TEMPERATURE = 0.1  # turns cosines into probabilities; does not change the prediction
@@ -98,18 +100,17 @@ def fit_probe(rows: LabelledRows) -> Predictor:
 def fit_perceptron(
     rows: LabelledRows, targets: Tensor, *, hidden: int, epochs: int, seed: int
 ) -> Predictor:
-    """Train the paper's two-layer perceptron on soft labels.
+    """Train the paper's two-layer perceptron on soft labels of all nodes, `(N, C)`.
 
     Validation labels keep the epoch that is right most often on them; without them it is the last.
-
-    Args:
-        rows: The labelled rows.
-        targets: Soft labels of all nodes, `(N, C)`.
-        hidden: Units of the hidden layer.
-        epochs: Training epochs.
-        seed: Seed of the start.
     """
-    network = _start_network(rows.z.shape[1], hidden, rows.num_classes, seed).to(rows.z.device)
+    generator = torch.Generator().manual_seed(seed)
+    first, last = nn.Linear(rows.z.shape[1], hidden), nn.Linear(hidden, rows.num_classes)
+    for layer in (first, last):
+        bound = (6 / (layer.in_features + layer.out_features)) ** 0.5
+        layer.weight.data.uniform_(-bound, bound, generator=generator)
+        layer.bias.data.zero_()
+    network = nn.Sequential(first, nn.ReLU(), last).to(rows.z.device)
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-2, weight_decay=5e-4)
     inputs, targets = rows.z[rows.nodes], targets[rows.nodes]
     most, kept = -1, network.state_dict()
@@ -134,17 +135,32 @@ def _network_probabilities(network: nn.Module, z: Tensor) -> Tensor:
     return logits.softmax(1)
 
 
-def _start_network(dim: int, hidden: int, num_classes: int, seed: int) -> nn.Module:
-    generator = torch.Generator().manual_seed(seed)
-    layers = [nn.Linear(dim, hidden), nn.Linear(hidden, num_classes)]
-    for layer in layers:
-        bound = (6 / (layer.in_features + layer.out_features)) ** 0.5
-        layer.weight.data.uniform_(-bound, bound, generator=generator)
-        layer.bias.data.zero_()
-    return nn.Sequential(layers[0], nn.ReLU(), layers[1])
+def soft_targets(
+    labels: Tensor,
+    num_classes: int,
+    transition: Matrix | None,
+    mode: SoftLabels,
+    alpha: float,
+    steps: int,
+) -> Tensor:
+    """Spread observed labels over the graph, as the paper's appendix does, for the perceptron.
+
+    Y⁽⁰⁾ `(N, C)` is one-hot on labelled nodes and zero elsewhere, and is propagated like pseudo
+    labels: with teleport probability `alpha`, in `steps` steps of which the first is the start. A
+    row that a label reaches sums to 1. Without `transition`, the row-stochastic adjacency, labels
+    stay as given.
+    """
+    known = (labels >= 0).nonzero().squeeze(1)
+    one_hot = torch.zeros(len(labels), num_classes, device=labels.device)
+    one_hot[known, labels[known]] = 1
+    if transition is None or mode == "hard":
+        return one_hot
+    spread = propagate_from(one_hot, transition, alpha, steps)
+    if mode == "softmax":
+        return spread.softmax(1)
+    return spread / spread.sum(1, keepdim=True).clamp_min(1e-12)
 
 
 def num_right(scores: Tensor, labels: Tensor) -> int:
     """Count the nodes with a label whose highest score is that of their label."""
-    known = labels >= 0
-    return int((scores[known].argmax(1) == labels[known]).sum())
+    return int((scores.argmax(1) == labels).sum())  # an unlabelled node, -1, is never right

@@ -1,22 +1,24 @@
 """Classify nodes from their representations and labels that may be wrong.
 
-Four named classifiers, from the most cautious to the most flexible:
+Five named classifiers:
 
+    bayes      logistic regression on labels as far as a label-noise model believes them, smoothed
+               over the graph as far as neighbours help (`bayes_rule.py`, docs/label-noise.md)
     centroid   nearest class mean by cosine; averages label noise away
     logistic   logistic regression with a strong penalty
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"` goes through them in this order and moves on to a more flexible one only if it is
-right on clearly more nodes: by at least two standard errors of the paired difference. The counts
-are those of validation labels or, without them, of the given labels in cross-validation. A tie, or
-a few nodes more or less, never changes the choice. Labels used to choose are never fitted.
+`rule="auto"`, the default, takes bayes. Where there are validation labels it moves on to centroid,
+logistic or mlp if that one is right on clearly more of them: by at least two standard errors of
+the paired difference. A tie, or a few nodes more or less, never changes the choice. Labels used to
+choose are never fitted.
 
-`rule="best"` takes the one that agrees best with validation labels, however small its lead, and
-lets them choose an epoch of the perceptron too; without them it takes the centroid unless another
-one agrees better in cross-validation by more than one standard error.
+`rule="best"` takes the one of the last four that agrees best with validation labels, however small
+its lead, and lets them choose an epoch of the perceptron too; without them it takes the centroid
+unless another one agrees better in cross-validation by more than one standard error.
 
-A fifth, never chosen, is the linear probe by which representations are compared in the
+A sixth, never chosen, is the linear probe by which representations are compared in the
 literature:
 
     probe      logistic regression, its penalty one of 21 that validation labels choose
@@ -28,21 +30,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn import exceptions
 from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
+from brgcl.tasks import choose
+from brgcl.tasks.bayes_rule import believe
 from brgcl.tasks.checks import (
     check_classes,
     check_labels,
     check_representations,
-    check_validation,
+    encode_classes,
+    encode_with,
     is_integer,
     transition_of,
 )
-from brgcl.tasks.choose import clearly_better, most_right, one_error_better, right_nodes, shares
 from brgcl.tasks.classifiers import (
     LabelledRows,
     Predictor,
@@ -50,15 +53,23 @@ from brgcl.tasks.classifiers import (
     fit_logistic,
     fit_perceptron,
     fit_probe,
+    soft_targets,
 )
-from brgcl.tasks.folds import folds_of_few, stratified_folds
-from brgcl.tasks.labels import encode_classes
-from brgcl.tasks.rules import CANDIDATES, CHOICES, FIXED_RULE, RULES, SOFT_LABELS, Rule, SoftLabels
-from brgcl.tasks.soft_labels import soft_targets
+from brgcl.tasks.rules import (
+    AUTO_CANDIDATES,
+    CANDIDATES,
+    CHOICES,
+    FIXED_RULE,
+    RULES,
+    SOFT_LABELS,
+    Rule,
+    SoftLabels,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
+PENALTIES = {"logistic": 1.0, "logistic+": 0.03}
 Chosen = tuple[str, dict[str, float], Predictor]  # its name, the score of each candidate, itself
 
 
@@ -74,8 +85,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     `z`: a tensor for a tensor, else an array.
 
     Args:
-        rule: "centroid", "logistic", "logistic+", "mlp", or how to choose among them: "auto" or
-            "best"; "probe" for the linear probe.
+        rule: "bayes", "centroid", "logistic", "logistic+", "mlp", or how to choose among them:
+            "auto" or "best"; "probe" for the linear probe.
         soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
             to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
             ("hard"). Without a graph they are as given.
@@ -100,12 +111,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         array(['red', 'red', 'blue', 'blue'], dtype=object)
     """
 
-    classes_: NDArray[Any]
-    num_classes_: int
-    n_features_in_: int
-    rule_: str
-    scores_: dict[str, float]
-
     def __init__(
         self,
         rule: Rule = "auto",
@@ -117,20 +122,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         steps: int = 10,
         seed: int = 0,
     ) -> None:
-        self.rule = rule
-        self.soft_labels = soft_labels
-        self.hidden = hidden
-        self.epochs = epochs
-        self.alpha = alpha
-        self.steps = steps
-        self.seed = seed
+        self.rule, self.soft_labels, self.seed = rule, soft_labels, seed
+        self.hidden, self.epochs, self.alpha, self.steps = hidden, epochs, alpha, steps
 
     def check_settings(self) -> None:
-        """Check the parameters; `fit` does so first.
-
-        Raises:
-            InputError: One of them is out of range.
-        """
+        """Raise an `InputError` unless all parameters are in range; `fit` does so first."""
         for name, known in (("rule", RULES), ("soft_labels", SOFT_LABELS)):
             if getattr(self, name) not in known:
                 raise unknown_name(name, str(getattr(self, name)), known)
@@ -165,14 +161,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         transition = None if graph is None else transition_of(graph, N)
         known = None
         if validation is not None:
-            held = check_validation(validation, classes, N)
+            held = encode_with(classes, validation, N, "validation labels")
             known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
         given = torch.from_numpy(codes).to(device)
-        self.classes_, self.num_classes_ = classes, len(classes)
-        self.n_features_in_ = rows.shape[1]
-        self.rule_, self.scores_, self._predictor = self._choose(
-            LabelledRows(rows, given, len(classes), transition, known)
-        )
+        labelled = LabelledRows(rows, given, len(classes), transition, known)
+        self.classes_, self.num_classes_, self.n_features_in_ = classes, len(classes), rows.shape[1]
+        self.rule_, self.scores_, self._predictor = self._choose(labelled)
         return self
 
     def predict_proba(self, z: Any) -> Any:
@@ -189,8 +183,6 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def score(self, z: Any, labels: Any, sample_weight: Any = None) -> float:
         """Return the share of labelled nodes whose prediction is their label."""
-        from sklearn.metrics import accuracy_score
-
         predicted = self._probabilities(z).argmax(1).cpu().numpy()
         classes, codes = encode_classes(labels, len(predicted))
         known = codes >= 0
@@ -198,63 +190,59 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             raise InputError("no node has a label; a score needs some")
         weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         right = self.classes_[predicted[known]] == classes[codes[known]]
-        return float(accuracy_score(np.ones_like(right), right, sample_weight=weight))
+        return float(np.average(right, weights=weight))
 
     def _probabilities(self, z: Any) -> Tensor:
         if not hasattr(self, "_predictor"):
             raise NotFittedError("this NodeClassifier is not fitted yet; call fit(z, labels) first")
-        rows = check_representations(z)
-        if rows.shape[1] != self.n_features_in_:
-            raise InputError(
-                f"z has {rows.shape[1]} columns but fit was given {self.n_features_in_}"
-            )
+        rows, expected = check_representations(z), self.n_features_in_
+        if rows.shape[1] != expected:
+            raise InputError(f"z has {rows.shape[1]} columns but fit was given {expected}")
         return self._predictor(rows)
 
     def _choose(self, rows: LabelledRows) -> Chosen:
         if self.rule not in CHOICES:
             return self.rule, {}, self._fit_rule(self.rule, rows)
-        if rows.validation is not None:
-            return self._choose_by_validation(rows, rows.validation)
-        return self._choose_by_folds(rows)
-
-    def _choose_by_validation(self, rows: LabelledRows, validation: Tensor) -> Chosen:
-        if self.rule == "auto":  # they choose the classifier, but no epoch
-            rows = replace(rows, validation=None)
-        fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in CANDIDATES}
-        right = right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
-        name = clearly_better(right) if self.rule == "auto" else most_right(right)
-        return name, shares(right), fitted[name]
-
-    def _choose_by_folds(self, rows: LabelledRows) -> Chosen:
-        folds = stratified_folds(rows.labels, self.seed)
+        if (validation := rows.validation) is not None:
+            if self.rule == "auto":  # they choose the classifier, but no epoch
+                rows = replace(rows, validation=None)
+            names = AUTO_CANDIDATES if self.rule == "auto" else CANDIDATES
+            fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in names}
+            right = choose.right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
+            name = choose.clearly_better(right) if self.rule == "auto" else choose.most_right(right)
+            return name, choose.shares(right), fitted[name]
+        if self.rule == "auto":  # it has a check of its own, by labels that are held out
+            return "bayes", {}, self._fit_rule("bayes", rows)
+        folds = choose.stratified_folds(rows.labels, self.seed)
         if folds is None:
             return FIXED_RULE, {}, self._fit_rule(FIXED_RULE, rows)
-        right = right_nodes(self._held_out(rows, folds), rows.labels)
+        right = choose.right_nodes(self._held_out(rows, folds), rows.labels)
         name = self._choose_held_out(right)
-        return name, shares(right), self._fit_rule(name, rows)
+        return name, choose.shares(right), self._fit_rule(name, rows)
 
     def _choose_held_out(self, right: dict[str, Tensor]) -> str:
-        return one_error_better(right) if self.rule == "best" else clearly_better(right)
+        return (
+            choose.one_error_better(right) if self.rule == "best" else choose.clearly_better(right)
+        )
 
     def _held_out(self, rows: LabelledRows, folds: list[Tensor]) -> dict[str, Tensor]:
         """Let each candidate predict the labelled nodes whose labels it did not see, `(N, C)`."""
         names = CANDIDATES if self.rule in CHOICES else (self.rule,)
-        held_out: dict[str, Tensor] = {
-            name: rows.z.new_zeros(len(rows.z), rows.num_classes) for name in names
-        }
+        shape = (len(rows.z), rows.num_classes)
+        held_out: dict[str, Tensor] = {name: rows.z.new_zeros(shape) for name in names}
         for nodes in folds:
             kept = rows.without(nodes)
-            for name in names:
-                held_out[name][nodes] = self._fit_rule(name, kept)(rows.z[nodes])
+            for name, proba in held_out.items():
+                proba[nodes] = self._fit_rule(name, kept)(rows.z)[nodes]
         return held_out
 
     def _fit_rule(self, name: str, rows: LabelledRows) -> Predictor:
+        if name == "bayes":
+            return believe(rows.z, rows.labels, rows.num_classes, rows.transition)
         if name == "centroid":
             return fit_centroid(rows)
-        if name == "logistic":
-            return fit_logistic(rows, penalty=1.0)
-        if name == "logistic+":
-            return fit_logistic(rows, penalty=0.03)
+        if name in PENALTIES:
+            return fit_logistic(rows, PENALTIES[name])
         if name == "probe":
             return fit_probe(rows)
         targets = soft_targets(
@@ -268,13 +256,8 @@ def out_of_fold_probabilities(
 ) -> tuple[Tensor, str]:
     """Predict every labelled node by a classifier that did not see its label.
 
-    Args:
-        z: Representations, `(N, D)`.
-        labels: Observed labels in `0..C-1`, -1 = unlabelled, `(N,)`.
-        graph: The graph, for soft labels.
-        rule: The classifier; "auto" and "best" choose as `NodeClassifier` does without validation
-            labels.
-        seed: Seed of the folds.
+    The arguments are those of `NodeClassifier`, with labels in `0..C-1`; "auto" and "best" choose
+    as it does without validation labels.
 
     Returns:
         Probabilities, `(N, C)`, zero for unlabelled nodes, and the name of the classifier.
@@ -282,12 +265,12 @@ def out_of_fold_probabilities(
     z = check_representations(z)
     labels = check_labels(labels, len(z), graph)
     transition = None if graph is None else transition_of(graph, len(z))
-    folds = stratified_folds(labels, seed)
+    folds = choose.stratified_folds(labels, seed)
     if folds is None:  # too few per class to choose by, and to leave a fifth out
         rule = FIXED_RULE if rule in CHOICES else rule
-        folds = folds_of_few(labels)
+        folds = choose.folds_of_few(labels)
     classifier = NodeClassifier(rule, seed=seed)
     rows = LabelledRows(z, labels, int(labels.max()) + 1, transition)
     held_out = classifier._held_out(rows, folds)
-    name = classifier._choose_held_out(right_nodes(held_out, labels))
+    name = classifier._choose_held_out(choose.right_nodes(held_out, labels))
     return held_out[name], name

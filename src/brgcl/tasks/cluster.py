@@ -1,16 +1,21 @@
-"""Clusters of nodes from their representations: K-means, or DP-means where K is not known."""
+"""Clusters of nodes from their representations: K-means, or a number that is found."""
 
 import logging
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
 from brgcl.errors import InputError
-from brgcl.method.dpmeans import Clustering, dp_means
-from brgcl.tasks.checks import check_num_clusters, check_representations
+from brgcl.method.centering import center_rows, smooth_rows
+from brgcl.method.dpmeans import Clustering
+from brgcl.tasks.checks import check_num_clusters, check_representations, transition_of
+from brgcl.tasks.number_of_clusters import has_plateau, number_of_clusters
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 log = logging.getLogger(__name__)
 
@@ -19,39 +24,49 @@ def cluster(
     z: Any,
     num_clusters: int | None = None,
     *,
+    graph: "Data | None" = None,
+    price: float | None = None,
+    stability: bool = False,
     seed: int = 0,
-    xi: float = 0.5,
     normalize: bool = True,
 ) -> Clustering:
     """Cluster nodes by their representations.
 
     Args:
         z: Node representations: a tensor, an array or a DataFrame, `(N, D)`.
-        num_clusters: `K`, for K-means; `None` lets DP-means find it (it stops opening clusters at
-            64).
-        seed: Fixes the random starts of K-means; DP-means has none.
-        xi: Price of a cluster for DP-means, on the scale of squared distances: a higher one gives
-            fewer clusters. K-means does not read it.
-        normalize: Scale each row of `z` to unit length first, which is the scale that the default
-            `xi` is meant for.
+        num_clusters: `K`, for K-means; `None` finds it (`number_of_clusters`).
+        graph: Average the rows over this graph first, unless they form groups that are apart by
+            themselves (`has_plateau`), where neighbours can only blur them.
+        price: Where K is not given, the share of the scatter that a cluster must explain; `None`
+            looks for a number that does not depend on the price, else takes 0.03.
+        stability: Where K is not given, also compare the clusters of random halves.
+        seed: Fixes all that is random.
+        normalize: Scale each row of `z` to unit length first and, where K is not given, subtract
+            their mean and scale again.
 
     Returns:
-        The clusters, with centres in float32; they are means of unit-length rows if rows were
-        scaled.
+        The clusters. Where K was not given, a `ClusterNumber`, which also says what K rests on.
 
     Raises:
-        InputError: `z` is no finite matrix, or `num_clusters` or `xi` is out of range.
+        InputError: `z` is no finite matrix, `num_clusters` or `price` is out of range, or the graph
+            has another number of nodes.
 
     Example:
-        >>> z = torch.tensor([[1.0, 0.0], [2.0, 0.1], [0.0, 1.0], [0.1, 3.0]])
-        >>> cluster(z, xi=0.2).num_clusters
-        2
+        >>> z = torch.eye(5).repeat(20, 1)
+        >>> print(cluster(z))
+        5 clusters, the same at every price from 0.002 to 0.100
     """
+    h = check_representations(z, normalize=normalize)
+    if num_clusters is None and normalize:
+        h = center_rows(h, h.mean(0))
+    transition = None if graph is None else transition_of(graph, len(h))
     if num_clusters is not None:
-        return kmeans(z, num_clusters, seed=seed, normalize=normalize)
-    if not xi > 0:  # written so that NaN fails too
-        raise InputError(f"xi must be above 0, got {xi}")
-    return dp_means(check_representations(z, normalize=normalize), xi)
+        if transition is not None and not has_plateau(h):
+            h = smooth_rows(h, transition)
+        return kmeans(h, num_clusters, seed=seed, normalize=normalize)
+    if price is not None and not 0 < price < 1:
+        raise InputError(f"price must be in (0, 1), got {price}")
+    return number_of_clusters(h, transition=transition, price=price, stability=stability, seed=seed)
 
 
 def kmeans(

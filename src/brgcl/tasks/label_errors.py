@@ -47,16 +47,14 @@ def find_label_errors(
     nodes = torch.from_numpy(codes >= 0).nonzero().squeeze(1)
     given = torch.from_numpy(codes)[nodes]
     own = proba[nodes].gather(1, given[:, None]).squeeze(1)
-    suggested = proba[nodes].argmax(1)
-    is_error = confident_errors(proba[nodes], given)
     ids = None if graph is None else graph.get("node_ids")
     frame = pd.DataFrame(
         {
             "node": nodes.numpy() if ids is None else [ids[i] for i in nodes.tolist()],
             "given": [names[c] for c in given.tolist()],
-            "suggested": [names[c] for c in suggested.tolist()],
+            "suggested": [names[c] for c in proba[nodes].argmax(1).tolist()],
             "score": own.clamp(0, 1).numpy(),
-            "is_error": is_error.numpy(),
+            "is_error": confident_errors(proba[nodes], given).numpy(),
         }
     )
     return frame.sort_values("score", kind="stable", ignore_index=True)
@@ -83,12 +81,8 @@ def cross_validated_agreement(
 ) -> Agreement:
     """Measure agreement with the given labels by cross-validation, where the truth is unknown.
 
-    Args:
-        z: Representations, `(N, D)`.
-        labels: Observed labels, integers or names, -1 = unlabelled, `(N,)`.
-        graph: The graph, for soft labels.
-        rule: The classifier; "auto" and "best" choose as `NodeClassifier` does.
-        seed: Seed of the folds.
+    The arguments are those of `find_label_errors`; `rule` names the classifier, or how to choose
+    it as `NodeClassifier` does.
     """
     _, codes = check_classes(labels, len(z), graph)
     proba, _ = out_of_fold_probabilities(z, codes, graph=graph, rule=rule, seed=seed)
@@ -100,14 +94,10 @@ def cross_validated_agreement(
 
 
 def confident_errors(proba: Tensor, given: Tensor) -> Tensor:
-    """Mask of labels that contradict a confident out-of-fold prediction, `(L,)`.
+    """Mask of given labels `(L,)` that contradict confident out-of-fold probabilities `(L, C)`.
 
     The threshold of a class is the mean probability that nodes given this class get for it. A
     label that is predicted itself is no error, whichever thresholds are met.
-
-    Args:
-        proba: Out-of-fold probabilities, `(L, C)`.
-        given: Given labels, `(L,)`.
     """
     C = proba.shape[1]
     own = proba.gather(1, given[:, None]).squeeze(1)

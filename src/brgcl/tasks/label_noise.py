@@ -91,7 +91,7 @@ class LabelNoiseModel:
             graph: The graph. Neighbours count as far as they help to predict held-out labels.
         """
         z, labels = check_representations(z), check_given(labels, len(z))
-        neighbours = None if graph is None else neighbours_of(graph, len(z))
+        neighbours = None if graph is None else without_loops(transition_of(graph, len(z)))
         C, kappa = int(labels.max()) + 1, 0.0
         if neighbours is not None:
             log_p, around, given = [], [], []
@@ -283,9 +283,9 @@ def log(p: Tensor) -> Tensor:
     return p.clamp_min(LEAST).log()
 
 
-def neighbours_of(graph: Data, num_nodes: int) -> Matrix:
+def without_loops(transition: Matrix) -> Matrix:
     """Row-stochastic adjacency without self-loops; the row of an isolated node is 0, `(N, N)`."""
-    data = transition_of(graph, num_nodes).data
+    data, num_nodes = transition.data, transition.data.shape[0]
     crow, col, value = data.crow_indices(), data.col_indices(), data.values().clone()
     row = torch.repeat_interleave(crow.diff())
     value[row == col] = 0

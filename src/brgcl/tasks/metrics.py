@@ -29,27 +29,20 @@ def accuracy(predicted: Labels, truth: Labels) -> float:
         >>> accuracy(np.array([0, 1, 1, 2]), np.array([0, 1, 2, -1]))
         0.6666666666666666
     """
-    found, known = _comparable(predicted, truth)
-    return float(np.mean(found == known))
+    predicted, truth = _comparable(predicted, truth)
+    return float(np.mean(predicted == truth))
 
 
 def macro_f1(predicted: Labels, truth: Labels) -> float:
     """Mean over the true classes of F1, the harmonic mean of precision and recall.
 
     A class that is predicted but never true has no F1 of its own; such predictions cost the recall
-    of the classes they were taken from.
-
-    Args:
-        predicted: Predicted class of each node, `(N,)`.
-        truth: True class of each node, or -1 for unknown, `(N,)`.
-
-    Raises:
-        InputError: As for `accuracy`.
+    of the classes they were taken from. Arguments and errors are those of `accuracy`.
     """
     from sklearn.metrics import f1_score
 
-    found, known = _comparable(predicted, truth)
-    return float(f1_score(known, found, labels=np.unique(known), average="macro"))
+    predicted, truth = _comparable(predicted, truth)
+    return float(f1_score(truth, predicted, labels=np.unique(truth), average="macro"))
 
 
 def clustering_accuracy(clusters: Labels, truth: Labels) -> float:
@@ -61,25 +54,16 @@ def clustering_accuracy(clusters: Labels, truth: Labels) -> float:
         clusters: Cluster of each node, `(N,)`; the numbers themselves mean nothing.
         truth: True class of each node, or -1 for unknown, `(N,)`.
 
-    Raises:
-        InputError: As for `accuracy`.
-
     Example:
         >>> clustering_accuracy(np.array([5, 5, 3, 3]), np.array([0, 0, 1, 1]))
         1.0
     """
     from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics.cluster import contingency_matrix
 
-    found, known = _comparable(clusters, truth)
-    _, cluster = np.unique(found, return_inverse=True)
-    _, label = np.unique(known, return_inverse=True)
-    shape = (int(cluster.max()) + 1, int(label.max()) + 1)
-    count = np.bincount(
-        np.ravel_multi_index((cluster, label), shape), minlength=shape[0] * shape[1]
-    )
-    table = count.reshape(shape)
-    matched = table[linear_sum_assignment(table, maximize=True)]
-    return float(matched.sum() / len(known))
+    clusters, truth = _comparable(clusters, truth)
+    table = contingency_matrix(clusters, truth)
+    return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(truth))
 
 
 def nmi(clusters: Labels, truth: Labels) -> float:
@@ -89,8 +73,8 @@ def nmi(clusters: Labels, truth: Labels) -> float:
     """
     from sklearn.metrics import normalized_mutual_info_score
 
-    found, known = _comparable(clusters, truth)
-    return float(normalized_mutual_info_score(known, found, average_method="arithmetic"))
+    clusters, truth = _comparable(clusters, truth)
+    return float(normalized_mutual_info_score(truth, clusters, average_method="arithmetic"))
 
 
 def ari(clusters: Labels, truth: Labels) -> float:
@@ -100,28 +84,28 @@ def ari(clusters: Labels, truth: Labels) -> float:
     """
     from sklearn.metrics import adjusted_rand_score
 
-    found, known = _comparable(clusters, truth)
-    return float(adjusted_rand_score(known, found))
+    clusters, truth = _comparable(clusters, truth)
+    return float(adjusted_rand_score(truth, clusters))
 
 
-def _comparable(found: Labels, truth: Labels) -> tuple[NDArray[Any], NDArray[Any]]:
+def _comparable(predicted: Labels, truth: Labels) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both as arrays, restricted to the nodes whose true class is known."""
     pair = [
         value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
-        for value in (found, truth)
+        for value in (predicted, truth)
     ]
     for name, array in zip(("predictions", "truth"), pair, strict=True):
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise InputError(
                 f"{name} must be one-dimensional integers, got {array.dtype} of shape {array.shape}"
             )
-    first, second = pair
-    if len(first) != len(second):
+    predicted, truth = pair
+    if len(predicted) != len(truth):
         raise InputError(
-            f"predictions have {len(first)} entries but truth has {len(second)}; "
+            f"predictions have {len(predicted)} entries but truth has {len(truth)}; "
             "give one for each node, with -1 where the truth is unknown"
         )
-    known = second >= 0
+    known = truth >= 0
     if not known.any():
         raise InputError("nothing to compare: no node has a known true class (all are -1)")
-    return first[known], second[known]
+    return predicted[known], truth[known]

@@ -1,6 +1,5 @@
 """The time that a search and a comparison may take."""
 
-from dataclasses import dataclass
 from math import inf
 from time import monotonic
 
@@ -11,21 +10,16 @@ class OutOfTime(Exception):  # noqa: N818 - reads as what happened
     """The budget ended while a training was going on."""
 
 
-@dataclass(frozen=True)
 class Budget:
-    """A moment after which nothing goes on; None for no end."""
+    """Some seconds from now on; None for no end."""
 
-    deadline: float | None = None
-
-    @classmethod
-    def of(cls, seconds: float | None) -> "Budget":
-        """A budget that begins now."""
-        return cls(None if seconds is None else monotonic() + seconds)
+    def __init__(self, seconds: float | None = None) -> None:
+        self._deadline = inf if seconds is None else monotonic() + seconds
 
     @property
     def left(self) -> float:
         """Seconds that are left; below 0 once it is over."""
-        return inf if self.deadline is None else self.deadline - monotonic()
+        return self._deadline - monotonic()
 
     def holds(self, seconds: float) -> bool:
         """Whether a training fits that is expected to take so long."""

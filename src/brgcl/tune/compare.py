@@ -1,11 +1,13 @@
-"""Tune on one draw, then set the proposal against the default on fresh ones.
+"""Tune on one draw, then compare the proposal with the default on fresh ones.
 
 The choice sees training labels of one draw only. Test labels enter afterwards, where there are
 any, and only the report: they say whether the choice was worth it.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import cache
 from statistics import mean
 from typing import Any
 
@@ -35,33 +37,21 @@ METRICS = {
 
 @dataclass(frozen=True)
 class Comparison:
-    """A setting against the default on the same fresh draws.
+    """A setting and the default on the same fresh draws."""
 
-    Attributes:
-        metric: A key of `METRICS`.
-        xi: xi of the setting.
-        gamma0: gamma0 of the setting.
-        seeds: Seeds of the draws.
-        default: Figures of the default, one per draw.
-        other: Figures of the setting, one per draw.
-        wanted: Draws that were asked for.
-    """
-
-    metric: str
+    metric: str  # a key of METRICS
     xi: float
     gamma0: float
-    seeds: tuple[int, ...]
-    default: tuple[float, ...]
-    other: tuple[float, ...]
-    wanted: int
+    seeds: tuple[int, ...]  # of the draws
+    default: tuple[float, ...]  # scores of the default, one per draw
+    other: tuple[float, ...]  # scores of the setting, one per draw
+    wanted: int  # draws that were asked for
 
     @property
     def paired(self) -> Paired:
         """Mean of the paired differences, the setting above the default, and its interval."""
-        other, default = (
-            dict(zip(self.seeds, values, strict=True)) for values in (self.other, self.default)
-        )
-        paired = paired_difference(other, default)
+        pairs = (dict(zip(self.seeds, each, strict=True)) for each in (self.other, self.default))
+        paired = paired_difference(*pairs)
         assert paired is not None  # there is at least one draw
         return paired
 
@@ -88,15 +78,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, with the names that saved searches have."""
-        return {
-            "metric": self.metric,
-            "xi": self.xi,
-            "gamma0": self.gamma0,
+        return asdict(self) | {
             "n": len(self.seeds),
-            "wanted": self.wanted,
-            "seeds": list(self.seeds),
-            "default": list(self.default),
-            "other": list(self.other),
             "default_mean": mean(self.default),
             "other_mean": mean(self.other),
             "difference_mean": self.paired.mean,
@@ -134,18 +117,28 @@ def tune_and_compare(
     Returns:
         What was tried and chosen, and the comparison, None where there is none.
     """
-    time = Budget.of(None if budget is None else USABLE * budget)
-    fresh = _FreshDraws(draw, time, report)
+    time = Budget(None if budget is None else USABLE * budget)
+
+    def after_epoch(done: int, total: int, text: str) -> None:
+        time.check()
+        if report is not None:
+            report(done, total, f"comparing, {text}")
+
+    @cache
+    def score(config: BRGCLConfig, seed: int) -> float:
+        return _score(draw(seed), config, seed, after_epoch)
+
     noisy = draw(seed)
-    seeds: Sequence[int] = range(seed + 1, seed + 1 + draws)
+    seeds = range(seed + 1, seed + 1 + draws)
     reserve = 0.0
     if budget is not None and draws:
-        before = time.left
-        measured = fresh.measure(config, seeds[0])
-        took = before - time.left
-        fitting = 0 if measured is None else num_fitting(draws, took, time.left)
+        before, fitting = time.left, 0
+        with suppress(OutOfTime):
+            score(config, seeds[0])
+            took = before - time.left
+            fitting = num_fitting(draws, took, time.left)
+            reserve = max(0, 2 * fitting - 1) * OVERRUN * took
         seeds = seeds[:fitting]
-        reserve = max(0, 2 * fitting - 1) * OVERRUN * took
     tuning = tune(
         noisy.graph,
         noisy.labels.train,
@@ -159,12 +152,14 @@ def tune_and_compare(
     if rival is None:
         return tuning, None
     other = config.replace(xi=rival.xi, gamma0=rival.gamma0)
-    pairs = fresh.pairs(config, other, seeds)
+    pairs: list[tuple[int, float, float]] = []
+    with suppress(OutOfTime):
+        for fresh in seeds:
+            pairs.append((fresh, score(config, fresh), score(other, fresh)))
     if not pairs:
         return tuning, None
     done, defaults, others = zip(*pairs, strict=True)
-    comparison = Comparison(_metric(noisy), *rival.point, done, defaults, others, draws)
-    return tuning, comparison
+    return tuning, Comparison(_metric(noisy), *rival.point, done, defaults, others, draws)
 
 
 def num_fitting(draws: int, seconds: float, left: float) -> int:
@@ -178,44 +173,6 @@ def num_fitting(draws: int, seconds: float, left: float) -> int:
     """
     room = min(COMPARED * left, left - 2 * seconds)
     return max(0, min(draws, int((room / (OVERRUN * seconds) + 1) / 2)))
-
-
-@dataclass(frozen=True)
-class _FreshDraws:
-    """Measures settings on fresh draws, each once, until the budget ends."""
-
-    draw: Callable[[int], NoisyGraph]
-    budget: Budget
-    report: Reporter | None
-    known: dict[tuple[BRGCLConfig, int], float] = field(default_factory=dict)
-
-    def pairs(
-        self, default: BRGCLConfig, other: BRGCLConfig, seeds: Sequence[int]
-    ) -> list[tuple[int, float, float]]:
-        """Seed, score of the default and score of the other setting, of draws that have both."""
-        pairs = []
-        for seed in seeds:
-            first = self.measure(default, seed)
-            second = None if first is None else self.measure(other, seed)
-            if first is None or second is None:
-                break
-            pairs.append((seed, first, second))
-        return pairs
-
-    def measure(self, config: BRGCLConfig, seed: int) -> float | None:
-        """How good a setting is on one draw; None where the budget ended before."""
-        if (config, seed) not in self.known:
-            try:
-                score = _score(self.draw(seed), config, seed, self._after_epoch)
-            except OutOfTime:
-                return None
-            self.known[config, seed] = score
-        return self.known[config, seed]
-
-    def _after_epoch(self, done: int, total: int, text: str) -> None:
-        self.budget.check()
-        if self.report is not None:
-            self.report(done, total, f"comparing, {text}")
 
 
 def _metric(noisy: NoisyGraph) -> str:

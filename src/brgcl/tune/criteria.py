@@ -7,7 +7,7 @@ Neither sees a validation or test label; the second sees no label at all.
 """
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from brgcl.config import BRGCLConfig
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.train import find_clusters
-from brgcl.method.views import View, common_nodes, two_views
+from brgcl.method.views import common_nodes, two_views
 from brgcl.tasks.classify import out_of_fold_probabilities
 from brgcl.tasks.metrics import ari
 from brgcl.tasks.rules import FIXED_RULE
@@ -32,23 +32,19 @@ LARGEST_SHARE = 0.9  # a partition with a larger cluster than this says nothing
 
 @dataclass(frozen=True)
 class Score:
-    """A mean of parts that can be set against those of another setting, one by one.
+    """A mean over values that are compared with those of another setting, one by one."""
 
-    Attributes:
-        parts: 0 or 1 for each held-out label, or the adjusted Rand index of each pair of views.
-    """
-
-    parts: tuple[float, ...]
+    values: tuple[float, ...]  # 0 or 1 for each held-out label, or the ARI of each pair of views
 
     @property
     def mean(self) -> float:
         """The score itself."""
-        return float(np.mean(self.parts))
+        return float(np.mean(self.values))
 
     @property
     def error(self) -> float:
         """Standard error of the score."""
-        return _standard_error(np.array(self.parts))
+        return _standard_error(np.array(self.values))
 
     def gain_over(self, other: "Score") -> tuple[float, float]:
         """How much higher this score is, and the standard error of that paired difference.
@@ -57,20 +53,17 @@ class Score:
             >>> Score((1.0, 1.0, 0.0)).gain_over(Score((1.0, 1.0, 0.0)))
             (0.0, 0.0)
         """
-        difference = np.subtract(self.parts, other.parts)
+        difference = np.subtract(self.values, other.values)
         return float(difference.mean()), _standard_error(difference)
 
 
 def agreement(encoder: Encoder, graph: Graph, labels: Tensor, seed: int) -> Score:
     """Score by held-out labels: each is predicted from the other four fifths, by class centroids.
 
-    Args:
-        encoder: A trained encoder.
-        graph: The graph.
-        labels: Training labels, as noisy as they are, -1 = none, `(N,)`.
-        seed: Seed of the folds; the same for every setting, so that differences are paired.
+    Labels are noisy as they are, -1 = none, `(N,)`. The seed of the folds is the same for every
+    setting, so that differences are paired.
     """
-    h = _encode(encoder, graph)
+    h = _encode(encoder, graph.x, graph.adjacency.normalized)
     proba, _ = out_of_fold_probabilities(h.cpu(), labels, rule=FIXED_RULE, seed=seed)
     hits = (proba.argmax(1) == labels)[labels >= 0]
     return Score(tuple(hits.double().tolist()))
@@ -82,24 +75,22 @@ def stability(
     """Score by the partitions that DP-means finds in two resampled views of the graph.
 
     The score of a pair is the adjusted Rand index of the two partitions, and 0 where one of them
-    says nothing (see `is_trivial`): a constant partition is always stable and must not win.
-
-    Args:
-        encoder: A trained encoder.
-        graph: The graph.
-        config: Settings of the views and of the clustering.
-        seed: Seed of the views; the same for every setting, so that differences are paired.
-        pairs: Number of pairs of views.
+    says nothing (see `is_trivial`): a constant partition is always stable and must not win. The
+    seed of the views is the same for every setting, so that differences are paired.
     """
     generator = torch.Generator().manual_seed(seed + 1_000_003)  # not the views of the training
-    parts = []
+    values = []
     for _ in range(pairs):
         views = two_views(graph, config.views, generator)
         both = common_nodes(*views)
-        first, second = (_partition(encoder, graph, view, config, both) for view in views)
+        encoded = (_encode(encoder, graph.x, view.adjacency, view.columns) for view in views)
+        first, second = (
+            find_clusters(h if both is None else h[both], config, None, max_rounds=300).assignment
+            for h in encoded
+        )
         trivial = is_trivial(first) or is_trivial(second)
-        parts.append(0.0 if trivial else ari(first, second))
-    return Score(tuple(parts))
+        values.append(0.0 if trivial else ari(first, second))
+    return Score(tuple(values))
 
 
 def is_trivial(assignment: Tensor) -> bool:
@@ -118,22 +109,10 @@ def is_trivial(assignment: Tensor) -> bool:
     return bool(counts.max() > LARGEST_SHARE * N) or int((counts > 0).sum()) > N / 2
 
 
-def _partition(
-    encoder: Encoder, graph: Graph, view: View, config: BRGCLConfig, nodes: Tensor | None
-) -> Tensor:
-    h = _encode(encoder, graph, view)
-    h = h if nodes is None else h[nodes]
-    return find_clusters(h, config, None, max_rounds=300).assignment
-
-
-def _encode(encoder: Encoder, graph: Graph, view: View | None = None) -> Tensor:
-    """Unit-length representations of the graph, or of a view of it, `(N, D)`."""
+def _encode(encoder: Encoder, *inputs: Any) -> Tensor:
+    """Unit-length representations, `(N, D)`."""
     with torch.no_grad():
-        if view is None:
-            h = encoder(graph.x, graph.adjacency.normalized)
-        else:
-            h = encoder(graph.x, view.adjacency, view.columns)
-    return F.normalize(h, dim=1)
+        return F.normalize(encoder(*inputs), dim=1)
 
 
 def _standard_error(values: NDArray[np.float64]) -> float:

@@ -18,25 +18,18 @@ FRAMES = (("default", "black", "--"), ("chosen", "red", "-"))
 
 
 def read_searches(folder: Path, datasets: Iterable[str] | None = None) -> dict[str, Search]:
-    """Read what was found for each graph, by its name; empty if the folder is missing.
+    """Read the search of each graph, or of those asked for, by its name: one JSON file each.
 
-    Args:
-        folder: One JSON file for each graph.
-        datasets: Graphs that are asked for; None for all there are.
-
-    Raises:
-        InputError: A file is not a saved search, or a graph that is asked for has none.
+    Without a folder there is none. One that is asked for and missing is an error.
     """
     searches = {file.stem: _read(file) for file in sorted(folder.glob("*.json"))}
-    if datasets is None:
-        return searches
-    for name in datasets:
+    for name in datasets or ():
         if name not in searches:
             file = folder / f"{name}.json"
             raise InputError(
                 f"there is no search in '{file}' yet; brgcl tune {name} makes one (docs/tuning.md)"
             )
-    return {name: searches[name] for name in datasets}
+    return searches if datasets is None else {name: searches[name] for name in datasets}
 
 
 def _read(file: Path) -> Search:
@@ -86,8 +79,7 @@ def _plot_grid(axes: Any, search: Search) -> Any:
         return None  # a default off the grid
 
     for setting in search["trials"]:
-        spot = place(setting)
-        if spot is not None:
+        if (spot := place(setting)) is not None:
             values[spot[1], spot[0]] = setting["score"]
             if setting["pruned"]:
                 axes.plot(*spot, ".", color="white", markersize=4)
@@ -96,8 +88,7 @@ def _plot_grid(axes: Any, search: Search) -> Any:
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, hatch="///",
                                  edgecolor="0.7", linewidth=0))  # fmt: skip
     for which, color, style in FRAMES:
-        spot = place(search[which])
-        if spot is not None:
+        if (spot := place(search[which])) is not None:
             axes.add_patch(Rectangle((spot[0] - 0.45, spot[1] - 0.45), 0.9, 0.9, fill=False,
                                      edgecolor=color, linestyle=style, linewidth=2))  # fmt: skip
     axes.grid(visible=False)

@@ -40,16 +40,11 @@ def quiet_optuna() -> Iterator[None]:
 
 
 def open_study(file: Path | None, name: str) -> "optuna.Study":
-    """Open the study of this name, or begin it; without a file it lives in memory only.
-
-    Raises:
-        InputError: The file cannot be used as a journal.
-    """
+    """Open the study of this name, or begin it; without a file it lives in memory only."""
     optuna = import_optuna()
     try:
-        storage = None if file is None else _journal(file)
         return optuna.create_study(  # type: ignore[no-any-return]
-            storage=storage,
+            storage=None if file is None else _journal(file),
             study_name=name,
             direction="maximize",
             pruner=optuna.pruners.MedianPruner(),
@@ -82,8 +77,7 @@ def _journal(file: Path) -> Any:
 def _mend(file: Path) -> None:
     """Cut off a last line that was not written to its end; Optuna would add to it.
 
-    Raises:
-        ValueError: A line is not one of a journal; the file is left as it is.
+    A file that is not a journal is left as it is: ValueError.
     """
     content = file.read_bytes()
     whole = content.rfind(b"\n") + 1

@@ -45,40 +45,24 @@ STORED = "cell"  # the name under which journals keep a tried setting
 
 @dataclass(frozen=True)
 class Tuning:
-    """All that was tried, and the choice.
-
-    Attributes:
-        criterion: What settings were scored by.
-        mode: "grid" for the whole grid, "tpe" for a search.
-        xi: Values of xi that were open to choice.
-        gamma0: Values of gamma0 that were open to choice.
-        epochs: Epochs of each training.
-        wanted: Number of settings that were to be tried.
-        tried: Those that were, sorted by xi and gamma0.
-        default: The setting to beat.
-        chosen: The default, unless another one is better by more than a standard error.
-        rival: The chosen setting or, where that is the default, the best of the others; None if
-            no other was tried to the end.
-        config: All settings of the method, with the chosen xi and gamma0.
-        cut: Whether the budget ended the search.
-    """
+    """All that was tried, and the choice."""
 
     criterion: Criterion
-    mode: Literal["grid", "tpe"]
-    xi: tuple[float, ...]
+    mode: Literal["grid", "tpe"]  # the whole grid, or a search
+    xi: tuple[float, ...]  # values that were open to choice
     gamma0: tuple[float, ...]
-    epochs: int
-    wanted: int
-    tried: tuple[TriedSetting, ...]
-    default: TriedSetting
-    chosen: TriedSetting
-    rival: TriedSetting | None
-    config: BRGCLConfig
-    cut: bool
+    epochs: int  # of each training
+    wanted: int  # number of settings that were to be tried
+    tried: tuple[TriedSetting, ...]  # those that were, sorted by xi and gamma0
+    default: TriedSetting  # the setting to beat
+    chosen: TriedSetting  # the default, unless another one is better by more than a standard error
+    rival: TriedSetting | None  # the chosen setting or, where that is the default, the best other
+    config: BRGCLConfig  # all settings of the method, with the chosen xi and gamma0
+    cut: bool  # whether the budget ended the search
 
     @property
     def keeps_default(self) -> bool:
-        """Whether nothing better than the default was found."""
+        """Whether no other setting was better than the default."""
         return self.chosen.point == self.default.point
 
     @property
@@ -87,22 +71,16 @@ class Tuning:
         return sum(setting.pruned for setting in self.tried)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, with the names that saved searches have."""
-        return {
-            "criterion": self.criterion,
-            "mode": self.mode,
-            "epochs": self.epochs,
-            "trials_wanted": self.wanted,
+        """Everything but `config`, with the names that saved searches have."""
+        values = dataclasses.asdict(self)
+        del values["config"]
+        return values | {
+            "trials_wanted": values.pop("wanted"),
             "trials_done": len(self.tried),
             "trials_pruned": self.num_pruned,
-            "cut_by_budget": self.cut,
-            "default": dataclasses.asdict(self.default),
-            "chosen": dataclasses.asdict(self.chosen),
+            "cut_by_budget": values.pop("cut"),
             "keeps_default": self.keeps_default,
-            "xi": list(self.xi),
-            "gamma0": list(self.gamma0),
-            "rival": None if self.rival is None else dataclasses.asdict(self.rival),
-            "trials": [dataclasses.asdict(setting) for setting in self.tried],
+            "trials": values.pop("tried"),
         }
 
 
@@ -147,7 +125,7 @@ def tune(
             for the default setting.
     """
     import_optuna()
-    time = Budget.of(budget)
+    time = Budget(budget)
     graph = check_graph(graph)
     small = int(graph.num_nodes) <= SMALL_GRAPH
     config = (config or BRGCLConfig()).replace(seed=seed)
@@ -159,37 +137,34 @@ def tune(
     trials = trials or ("grid" if small else FEW_SETTINGS)
     xi, gamma0 = sorted(set(xi)), sorted(set(gamma0))
     grid = [(x, g) for x in xi for g in gamma0]
-    search = _Search(
-        task=TuningTask(prepare(graph, short.attributes, short.device), labels, short),
-        order=_shuffled(grid, short),
-        mode="grid" if trials == "grid" else "tpe",
-        wanted=len(grid) if trials == "grid" else min(trials, len(grid)),
-        budget=time,
-        report=report or (lambda done, total, text: None),
-    )
-    name = fingerprint(
-        graph,
-        labels,
-        {"config": short.to_dict(), "criterion": criterion, "mode": search.mode, "grid": grid},
-    )
+    mode: Literal["grid", "tpe"] = "grid" if trials == "grid" else "tpe"
+    about = {"config": short.to_dict(), "criterion": criterion, "mode": mode, "grid": grid}
     keep_freed_memory()
     with quiet_optuna():
-        study = open_study(storage, f"{criterion}-{name}")
-        default = _default(study, search)
-        cut = _try_settings(study, search, default)
-        tried = tuple(sorted(set(_tried(study)), key=lambda setting: setting.point))
-    chosen = choose(default.setting, tried)
+        search = _Search(
+            task=TuningTask(prepare(graph, short.attributes, short.device), labels, short),
+            order=_shuffled(grid, short),
+            mode=mode,
+            wanted=len(grid) if trials == "grid" else min(trials, len(grid)),
+            budget=time,
+            report=report or (lambda done, total, text: None),
+            study=open_study(storage, f"{criterion}-{fingerprint(graph, labels, about)}"),
+        )
+        default, score, checks = search.try_default()
+        cut = search.try_others(default, score, checks)
+        tried = tuple(sorted(set(search.tried()), key=lambda setting: setting.point))
+    chosen = choose(default, tried)
     return Tuning(
         criterion=criterion,
-        mode=search.mode,
+        mode=mode,
         xi=tuple(xi),
         gamma0=tuple(gamma0),
         epochs=short.epochs,
         wanted=search.wanted,
         tried=tried,
-        default=default.setting,
+        default=default,
         chosen=chosen,
-        rival=_rival(default.setting, chosen, tried),
+        rival=_rival(default, chosen, tried),
         config=config.replace(xi=chosen.xi, gamma0=chosen.gamma0),
         cut=cut,
     )
@@ -204,7 +179,7 @@ def choose(default: TriedSetting, tried: Sequence[TriedSetting]) -> TriedSetting
 
 @dataclass(frozen=True)
 class _Search:
-    """What to try, in which order, and until when."""
+    """What to try, in which order, until when, and the study that keeps it."""
 
     task: TuningTask
     order: Sequence[Point]
@@ -212,129 +187,110 @@ class _Search:
     wanted: int
     budget: Budget
     report: Reporter
+    study: "optuna.Study"
 
+    def tried(self) -> list[TriedSetting]:
+        """The settings that were tried, in order; TPE may have asked for one twice."""
+        from optuna.trial import TrialState
 
-@dataclass(frozen=True)
-class _Default:
-    """The setting to beat, the parts of its score, and its scores on the way."""
+        done = (TrialState.COMPLETE, TrialState.PRUNED)
+        trials = self.study.get_trials(deepcopy=False, states=done)
+        return [TriedSetting(**trial.user_attrs[STORED]) for trial in trials]
 
-    setting: TriedSetting
-    score: Score
-    checks: dict[int, float]
+    def try_default(self) -> tuple[TriedSetting, Score, dict[int, float]]:
+        """Score the default setting, or read its score: the setting, all values, and checks."""
+        stored = self.study.user_attrs.get("default")
+        if stored is not None:
+            checks = {int(epoch): value for epoch, value in stored["checks"].items()}
+            return TriedSetting(**stored[STORED]), Score(tuple(stored["parts"])), checks
+        config = self.task.config
+        point = (config.xi, config.gamma0)
+        try:
+            outcome = self._train(point, 0)
+        except OutOfTime as error:
+            raise InputError(
+                "the budget ended before the default setting was scored once; give a longer budget "
+                "or fewer epochs"
+            ) from error
+        score, checks = outcome.score, outcome.checks
+        assert score is not None  # nothing prunes the default
+        setting = set_against(score, point, outcome, config)
+        stored = {STORED: dataclasses.asdict(setting), "parts": list(score.values)}
+        self.study.set_user_attr("default", stored | {"checks": checks})
+        return setting, score, checks
+
+    def try_others(self, default: TriedSetting, score: Score, checks: dict[int, float]) -> bool:
+        """Try settings until there are enough; returns whether the budget ended the search."""
+        while True:
+            tried = self.tried()
+            points = {setting.point for setting in tried}
+            if len(points) >= self.wanted:
+                return False
+            known = {setting.point: setting for setting in [default, *tried]}
+            longest = max(setting.seconds for setting in known.values())
+            if not known.keys() >= set(self.order) and not self.budget.holds(longest):
+                return True
+            trial, point = self._next_point([setting.point for setting in tried])
+            if point in known:
+                if point not in points:  # the default, for the first time
+                    for epoch, value in checks.items():
+                        trial.report(value, epoch)
+                self._store(trial, known[point])
+                continue
+            try:
+                outcome = self._train(point, len(points), trial)
+            except OutOfTime:
+                return True
+            self._store(trial, set_against(score, point, outcome, self.task.config))
+
+    def _next_point(self, tried: Sequence[Point]) -> tuple["optuna.Trial", Point]:
+        """Ask for the next setting: the next one of the grid, or what TPE proposes.
+
+        TPE may propose a setting again. Then the next one of the grid follows, so that every
+        search ends.
+        """
+        xi, gamma0 = (sorted(set(values)) for values in zip(*self.order, strict=True))
+        if self.mode == "grid" or not tried or tried[-1] in tried[:-1]:
+            x, g = next(point for point in self.order if point not in tried)
+            self.study.enqueue_trial({"xi": xi.index(x), "gamma0": gamma0.index(g)})
+        # seeded by the number of settings tried, not by a state in memory: the same after a restart
+        seed = 1009 * self.task.config.seed + len(tried)
+        self.study.sampler = import_optuna().samplers.TPESampler(seed=seed)
+        trial = self.study.ask()
+        x = xi[trial.suggest_int("xi", 0, len(xi) - 1)]
+        return trial, (x, gamma0[trial.suggest_int("gamma0", 0, len(gamma0) - 1)])
+
+    def _train(self, point: Point, done: int, trial: "optuna.Trial | None" = None) -> Outcome:
+        """Train with one setting, unless the budget ends or the setting is pruned."""
+
+        def after_epoch(epoch: Epoch) -> None:
+            text = f"xi {point[0]:g}  gamma0 {point[1]:g}  epoch {epoch.epoch}"
+            self.report(done, self.wanted, text)
+            self.budget.check()
+
+        def hopeless(epoch: int, score: float) -> bool:
+            if trial is None:
+                return False
+            trial.report(score, epoch)
+            return trial.should_prune()
+
+        return train_and_score(self.task, point, after_epoch=after_epoch, hopeless=hopeless)
+
+    def _store(self, trial: "optuna.Trial", setting: TriedSetting) -> None:
+        """Store a tried setting; a process that is killed before has lost this one and no other."""
+        from optuna.trial import TrialState
+
+        trial.set_user_attr(STORED, dataclasses.asdict(setting))
+        if setting.pruned:
+            self.study.tell(trial, state=TrialState.PRUNED)
+        else:
+            self.study.tell(trial, setting.score)
 
 
 def _shuffled(grid: list[Point], config: BRGCLConfig) -> list[Point]:
     """The grid in a random order, the default first if it is there."""
     order = random.Random(config.seed).sample(grid, len(grid))
     return sorted(order, key=lambda point: point != (config.xi, config.gamma0))
-
-
-def _default(study: "optuna.Study", search: _Search) -> _Default:
-    """Score the default setting, or read its score from an earlier run."""
-    stored = study.user_attrs.get("default")
-    if stored is not None:
-        checks = {int(epoch): value for epoch, value in stored["checks"].items()}
-        return _Default(TriedSetting(**stored[STORED]), Score(tuple(stored["parts"])), checks)
-    config = search.task.config
-    point = (config.xi, config.gamma0)
-    try:
-        outcome = _train(search, point, 0)
-    except OutOfTime as error:
-        raise InputError(
-            "the budget ended before the default setting was scored once; give a longer budget "
-            "or fewer epochs"
-        ) from error
-    assert outcome.score is not None  # nothing prunes the default
-    setting = set_against(outcome.score, point, outcome, config)
-    stored = {STORED: dataclasses.asdict(setting), "parts": list(outcome.score.parts)}
-    study.set_user_attr("default", stored | {"checks": outcome.checks})
-    return _Default(setting, outcome.score, outcome.checks)
-
-
-def _try_settings(study: "optuna.Study", search: _Search, default: _Default) -> bool:
-    """Try settings until there are enough; returns whether the budget ended the search."""
-    while True:
-        tried = _tried(study)
-        points = {setting.point for setting in tried}
-        if len(points) >= search.wanted:
-            return False
-        known = {setting.point: setting for setting in [default.setting, *tried]}
-        longest = max(setting.seconds for setting in known.values())
-        if not known.keys() >= set(search.order) and not search.budget.holds(longest):
-            return True
-        trial, point = next_point(study, search, tried)
-        if point in known:
-            if point not in points:  # the default, for the first time
-                for epoch, value in default.checks.items():
-                    trial.report(value, epoch)
-            _store(study, trial, known[point])
-            continue
-        try:
-            outcome = _train(search, point, len(points), trial)
-        except OutOfTime:
-            return True
-        _store(study, trial, set_against(default.score, point, outcome, search.task.config))
-
-
-def next_point(
-    study: "optuna.Study", search: _Search, tried: Sequence[TriedSetting]
-) -> tuple["optuna.Trial", Point]:
-    """Ask for the next setting: the next one of the grid, or what TPE proposes.
-
-    TPE may propose a setting again. Then the next one of the grid follows, so that every search
-    ends.
-    """
-    points = [setting.point for setting in tried]
-    xi, gamma0 = (sorted({point[i] for point in search.order}) for i in (0, 1))
-    if search.mode == "grid" or not points or points[-1] in points[:-1]:
-        x, g = next(point for point in search.order if point not in points)
-        study.enqueue_trial({"xi": xi.index(x), "gamma0": gamma0.index(g)})
-    # seeded by the number of settings tried, not by a state in memory: the same after a restart
-    study.sampler = import_optuna().samplers.TPESampler(
-        seed=1009 * search.task.config.seed + len(points)
-    )
-    trial = study.ask()
-    at = [trial.suggest_int("xi", 0, len(xi) - 1), trial.suggest_int("gamma0", 0, len(gamma0) - 1)]
-    return trial, (xi[at[0]], gamma0[at[1]])
-
-
-def _train(
-    search: _Search, point: Point, done: int, trial: "optuna.Trial | None" = None
-) -> Outcome:
-    """Train with one setting, unless the budget ends or the setting is pruned."""
-
-    def after_epoch(epoch: Epoch) -> None:
-        text = f"xi {point[0]:g}  gamma0 {point[1]:g}  epoch {epoch.epoch}"
-        search.report(done, search.wanted, text)
-        search.budget.check()
-
-    def hopeless(epoch: int, score: float) -> bool:
-        if trial is None:
-            return False
-        trial.report(score, epoch)
-        return trial.should_prune()
-
-    return train_and_score(search.task, point, after_epoch=after_epoch, hopeless=hopeless)
-
-
-def _store(study: "optuna.Study", trial: "optuna.Trial", setting: TriedSetting) -> None:
-    """Store a tried setting; a process that is killed before has lost this one and no other."""
-    from optuna.trial import TrialState
-
-    trial.set_user_attr(STORED, dataclasses.asdict(setting))
-    if setting.pruned:
-        study.tell(trial, state=TrialState.PRUNED)
-    else:
-        study.tell(trial, setting.score)
-
-
-def _tried(study: "optuna.Study") -> list[TriedSetting]:
-    """The settings that were tried, in order; TPE may have asked for one twice."""
-    from optuna.trial import TrialState
-
-    done = (TrialState.COMPLETE, TrialState.PRUNED)
-    trials = study.get_trials(deepcopy=False, states=done)
-    return [TriedSetting(**trial.user_attrs[STORED]) for trial in trials]
 
 
 def _rival(

@@ -11,38 +11,25 @@ from brgcl.config import BRGCLConfig
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.train import Epoch, TrainingState, begin_training, continue_training
-from brgcl.tune.criteria import Score, agreement, stability
+from brgcl.tune.criteria import PAIRS, Score, agreement, stability
 
 Point = tuple[float, float]  # xi, gamma0
 
 
 @dataclass(frozen=True)
 class TriedSetting:
-    """One setting and its score.
-
-    Attributes:
-        xi: Price of a cluster.
-        gamma0: Fall of the confidence threshold.
-        score: Mean of the criterion; where pruned, at the epoch where training stopped.
-        error: Standard error of the score; None where pruned.
-        gain: Score above that of the default setting.
-        gain_error: Standard error of the gain, which is paired; None where pruned.
-        num_prototypes: Prototypes in the last epoch; None where pruned.
-        capped: Whether their number reached the cap.
-        pruned: Whether training was stopped early, because the score was below the median.
-        seconds: Time it took after the warm-up, which all settings share.
-    """
+    """One setting and its score; errors and prototypes are None where it was pruned."""
 
     xi: float
     gamma0: float
-    score: float
-    error: float | None
-    gain: float
-    gain_error: float | None
-    num_prototypes: int | None
-    capped: bool
-    pruned: bool
-    seconds: float
+    score: float  # mean of the criterion; where pruned, at the epoch where training stopped
+    error: float | None  # standard error of the score
+    gain: float  # score above that of the default setting
+    gain_error: float | None  # standard error of the gain, which is paired
+    num_prototypes: int | None  # in the last epoch
+    capped: bool  # whether their number reached the cap
+    pruned: bool  # whether training was stopped early, because the score was below the median
+    seconds: float  # after the warm-up, which all settings share
 
     @property
     def point(self) -> Point:
@@ -52,43 +39,28 @@ class TriedSetting:
 
 @dataclass(frozen=True)
 class TuningTask:
-    """What to train and how to score it.
+    """What to train and how to score it."""
 
-    Attributes:
-        graph: The graph; it carries no labels.
-        labels: Training labels, -1 = none, `(N,)`; None where stability is the criterion.
-        config: Settings of the method.
-        warm: The training at the end of its warm-up, once it is there.
-    """
-
-    graph: Graph
-    labels: Tensor | None
+    graph: Graph  # it carries no labels
+    labels: Tensor | None  # (N,), -1 = none; None where stability is the criterion
     config: BRGCLConfig
-    warm: list[TrainingState] = field(default_factory=list)
+    warm: list[TrainingState] = field(default_factory=list)  # at the end of the warm-up, once there
 
     def score(self, encoder: Encoder, config: BRGCLConfig, *, quick: bool = False) -> Score:
         """Score an encoder; `quick` is good enough to prune by."""
         if self.labels is not None:
             return agreement(encoder, self.graph, self.labels, config.seed)
-        more = {"pairs": 2} if quick else {}
-        return stability(encoder, self.graph, config, config.seed, **more)
+        return stability(encoder, self.graph, config, config.seed, pairs=2 if quick else PAIRS)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one training ended.
+    """How one training ended."""
 
-    Attributes:
-        score: Its score; None where it was pruned.
-        checks: Epoch -> score on the way.
-        num_prototypes: Prototypes in the last epoch; None where it was pruned.
-        seconds: Time it took after the warm-up.
-    """
-
-    score: Score | None
-    checks: dict[int, float]
+    score: Score | None  # None where it was pruned, like the prototypes of the last epoch
+    checks: dict[int, float]  # epoch -> score on the way
     num_prototypes: int | None
-    seconds: float
+    seconds: float  # after the warm-up
 
 
 def train_and_score(
@@ -100,11 +72,7 @@ def train_and_score(
 ) -> Outcome:
     """Train with one setting, without labels, and score what was learned.
 
-    Args:
-        task: What to train.
-        point: The setting, xi and gamma0.
-        after_epoch: Called after each epoch.
-        hopeless: Called with epoch and score at each of `check_epochs`; True prunes the setting.
+    `hopeless` is called with epoch and score at each of `check_epochs`; True prunes the setting.
     """
     config = task.config.replace(xi=point[0], gamma0=point[1])
     training = warmed_up(task, after_epoch)
@@ -143,20 +111,19 @@ def set_against(
     default: Score, point: Point, outcome: Outcome, config: BRGCLConfig
 ) -> TriedSetting:
     """Compare the outcome of a setting with the score of the default one."""
-    error: float | None = None
-    gain_error: float | None = None
+    scores: tuple[float, float | None, float, float | None]
     if outcome.score is None:
-        score = list(outcome.checks.values())[-1]
-        gain = score - default.mean
+        last = list(outcome.checks.values())[-1]
+        scores = last, None, last - default.mean, None
     else:
-        score, error = outcome.score.mean, outcome.score.error
-        gain, gain_error = outcome.score.gain_over(default)
+        scores = outcome.score.mean, outcome.score.error, *outcome.score.gain_over(default)
+    score, error, gain, gain_error = scores
     return TriedSetting(
         *point,
-        score=score,
-        error=error,
-        gain=gain,
-        gain_error=gain_error,
+        score,
+        error,
+        gain,
+        gain_error,
         num_prototypes=outcome.num_prototypes,
         capped=outcome.num_prototypes == config.max_prototypes,
         pruned=outcome.score is None,

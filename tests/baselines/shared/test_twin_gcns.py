@@ -55,10 +55,10 @@ def test_two_networks_learn_side_by_side_from_their_own_weights():
     config = PeersConfig(hidden=4, dropout=0.0, epochs=6, lr=0.05)
     given = LABELS.train[NODES]
 
-    def plain(first, second, epoch):
-        return sum(F.cross_entropy(logits[NODES], given) for logits in (first, second))
+    def plain(first, second, target, share):
+        return sum(F.cross_entropy(logits, target) for logits in (first, second))
 
-    best = train_peers(GRAPH, LABELS, config, seeded(), plain)
+    best = train_peers(GRAPH, LABELS, NODES, config, seeded(), plain)
     draw = seeded()
     pair = [make_gcn(GRAPH, config, 2, draw) for _ in range(2)]
     outputs = []
@@ -79,12 +79,15 @@ def test_two_networks_learn_side_by_side_from_their_own_weights():
     assert torch.allclose(fitted.probabilities, mean, atol=1e-5)
 
 
-def test_epochs_are_counted_from_one():
+def test_the_share_is_that_of_epochs_counted_from_one():
     seen = []
 
-    def loss(first, second, epoch):
-        seen.append(epoch)
+    def loss(first, second, target, share):
+        assert first.shape == second.shape == (4, 2)
+        assert target.tolist() == [0, 0, 1, 1]
+        seen.append(share)
         return first.sum() + second.sum()
 
-    train_peers(GRAPH, LABELS, PeersConfig(hidden=2, epochs=3), seeded(), loss)
-    assert seen == [1, 2, 3]
+    config = PeersConfig(hidden=2, epochs=3, forget_rate=0.4, ramp_epochs=4)
+    train_peers(GRAPH, LABELS, NODES, config, seeded(), loss)
+    assert seen == pytest.approx([0.9, 0.8, 0.7])

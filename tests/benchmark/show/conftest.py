@@ -48,14 +48,14 @@ def small(tmp_path):
 
 @pytest.fixture
 def records(small, scores):
-    found = {}
-    for cell in runs(small, Selection(datasets=["cora"])):
-        mine = scores.get((cell.row, cell.level), [])
-        if cell.spec.seed < len(mine):
-            found[cell.spec.key] = Record(
-                cell.spec,
-                {"accuracy": mine[cell.spec.seed]},
+    records = {}
+    for planned in runs(small, Selection(datasets=["cora"])):
+        mine = scores.get((planned.row, planned.level), [])
+        if planned.spec.seed < len(mine):
+            records[planned.spec.key] = Record(
+                planned.spec,
+                {"accuracy": mine[planned.spec.seed]},
                 realised={"labels": 0.375, "attributes": 0.0, "edges": 0.0},
                 training_seconds=360.0,
             )
-    return found
+    return records

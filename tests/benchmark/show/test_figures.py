@@ -46,19 +46,19 @@ def panels(experiment, records, **chosen):
 
 
 def measure(experiment, **chosen):
-    """Fabricated records of cells."""
+    """Fabricated records of runs."""
     return {
-        cell.spec.key: Record(
-            cell.spec,
+        planned.spec.key: Record(
+            planned.spec,
             {
                 **dict.fromkeys(("accuracy", "acc", "nmi", "ari", "confident_share"), score),
                 "num_prototypes": 64.0,
                 "capped": 1.0,
             },
-            realised=dict.fromkeys(("labels", "attributes", "edges"), cell.level),
+            realised=dict.fromkeys(("labels", "attributes", "edges"), planned.level),
         )
-        for cell in runs(experiment, Selection(**chosen))
-        for score in [0.8 - 0.5 * cell.level + 0.01 * cell.spec.seed]
+        for planned in runs(experiment, Selection(**chosen))
+        for score in [0.8 - 0.5 * planned.level + 0.01 * planned.spec.seed]
     }
 
 
@@ -76,16 +76,16 @@ def values(axes, label):
 
 def test_a_panel_for_each_graph_and_kind_of_noise_and_a_line_for_each_measured_row(experiment):
     records = measure(experiment, datasets=["demo"], rows=["brgcl", "wide"])
-    found = panels(experiment, records)
-    assert list(found) == ["demo, symmetric (n = 3)", "demo, pair (n = 3)"]
-    for axes in found.values():
+    shown = panels(experiment, records)
+    assert list(shown) == ["demo, symmetric (n = 3)", "demo, pair (n = 3)"]
+    for axes in shown.values():
         assert labels(axes) == ["brgcl", "wide", "brgcl, published"]  # shared values: once
         assert len(axes.collections) == 2  # a band each
 
 
 def test_the_clean_cell_begins_every_curve_and_values_are_per_cent(experiment):
-    found = panels(experiment, measure(experiment, datasets=["demo"]))
-    for axes in found.values():
+    shown = panels(experiment, measure(experiment, datasets=["demo"]))
+    for axes in shown.values():
         x, y = values(axes, "gcn")
         assert list(x) == [0, 20, 40]
         assert y == pytest.approx([81, 71, 61])
@@ -106,9 +106,9 @@ def test_the_published_line_is_dashed_in_the_colour_of_its_row(experiment):
 
 
 def test_one_draw_has_no_band(experiment):
-    found = panels(experiment, measure(experiment, datasets=["demo"], seeds=1))
-    assert list(found) == ["demo, symmetric (n = 1)", "demo, pair (n = 1)"]
-    assert all(len(axes.collections) == 0 for axes in found.values())
+    shown = panels(experiment, measure(experiment, datasets=["demo"], seeds=1))
+    assert list(shown) == ["demo, symmetric (n = 1)", "demo, pair (n = 1)"]
+    assert all(len(axes.collections) == 0 for axes in shown.values())
 
 
 def test_a_row_with_fewer_draws_says_so(experiment):
@@ -144,13 +144,13 @@ def test_clean_cells_alone_are_no_curve(experiment):
 
 
 def test_some_graphs_rows_and_levels_can_be_chosen(experiment):
-    found = panels(
+    shown = panels(
         experiment, measure(experiment), datasets=["cora"], rows=["gcn"], levels=[0.2, 0.4]
     )
-    assert list(found) == ["cora, symmetric (n = 3)", "cora, pair (n = 3)"]
-    x, _ = values(found["cora, pair (n = 3)"], "gcn")
+    assert list(shown) == ["cora, symmetric (n = 3)", "cora, pair (n = 3)"]
+    x, _ = values(shown["cora, pair (n = 3)"], "gcn")
     assert list(x) == [20, 40]
-    assert labels(found["cora, pair (n = 3)"]) == ["gcn"]
+    assert labels(shown["cora, pair (n = 3)"]) == ["gcn"]
 
 
 # Dots
@@ -158,9 +158,9 @@ def test_some_graphs_rows_and_levels_can_be_chosen(experiment):
 
 def test_one_level_is_plotted_as_dots_with_hollow_published_values():
     experiment = load_experiment("ablation")
-    found = panels(experiment, measure(experiment, datasets=["cora", "pubmed"]))
-    assert list(found) == ["cora (n = 3)", "pubmed (n = 3)"]
-    first, second = found.values()
+    shown = panels(experiment, measure(experiment, datasets=["cora", "pubmed"]))
+    assert list(shown) == ["cora (n = 3)", "pubmed (n = 3)"]
+    first, second = shown.values()
     assert [text.get_text() for text in first.get_yticklabels()] == list(experiment.rows)
     assert not any(text.get_text() for text in second.get_yticklabels())
     hollow = [line for line in first.get_lines() if line.get_label().endswith("published")]
@@ -172,15 +172,15 @@ def test_one_level_is_plotted_as_dots_with_hollow_published_values():
 
 
 def test_a_chosen_level_is_plotted_as_dots(experiment):
-    found = panels(experiment, measure(experiment), levels=[0.4], datasets=["demo"])
-    assert list(found) == ["demo, symmetric (n = 3)", "demo, pair (n = 3)"]
+    shown = panels(experiment, measure(experiment), levels=[0.4], datasets=["demo"])
+    assert list(shown) == ["demo, symmetric (n = 3)", "demo, pair (n = 3)"]
 
 
 def test_numbers_of_prototypes_are_not_per_cent_and_a_cap_is_marked():
     experiment = load_experiment("prototypes")
-    found = panels(experiment, measure(experiment, datasets=["cora"]), rows=["brgcl"])
-    assert list(found) == ["cora (n = 3)"]  # two metrics, one title: the last is left
-    figure = found["cora (n = 3)"].figure
+    shown = panels(experiment, measure(experiment, datasets=["cora"]), rows=["brgcl"])
+    assert list(shown) == ["cora (n = 3)"]  # two metrics, one title: the last is left
+    figure = shown["cora (n = 3)"].figure
     assert [axes.get_xlabel() for axes in figure.axes] == ["prototypes", "confident nodes, %"]
     dot = next(line for line in figure.axes[0].get_lines() if line.get_marker() == ">")
     assert dot.get_xdata() == pytest.approx([64])
@@ -200,12 +200,12 @@ def test_every_table_can_be_plotted(name):
         return  # made of trainings, not of records
     chosen = {"datasets": experiment.datasets[:1]}
     records = measure(experiment, **chosen, seeds=2)
-    found = panels(experiment, records, **chosen)
-    assert found
+    shown = panels(experiment, records, **chosen)
+    assert shown
     if experiment.task == "classify" and len(experiment.levels) > 1:
-        assert len(found) == len(experiment.noise)
-        for axes in found.values():
-            rows = {cell.row for cell in runs(experiment, Selection(**chosen))}
+        assert len(shown) == len(experiment.noise)
+        for axes in shown.values():
+            rows = {planned.row for planned in runs(experiment, Selection(**chosen))}
             assert rows <= set(labels(axes))
 
 

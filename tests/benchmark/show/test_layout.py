@@ -21,16 +21,16 @@ def test_a_missing_cell_says_so_with_its_hours(small, records):
 
 def test_failed_cells_say_so(small, records):
     (run,) = runs(small, Selection(datasets=["cora"], rows=["s2gc"], levels=[0.4], seeds=1))
-    found = layouts(small, records | {run.spec.key: Record(run.spec, {}, error="broken")})
-    assert "failed (1)" in to_text(found[0])
+    tables = layouts(small, records | {run.spec.key: Record(run.spec, {}, error="broken")})
+    assert "failed (1)" in to_text(tables[0])
 
 
 def test_a_capped_number_is_a_lower_bound():
     small = load_experiment("prototypes")
-    cell = RunSpec.of("cora", "brgcl", 0, {}, task="prototypes")
+    spec = RunSpec.of("cora", "brgcl", 0, {}, task="prototypes")
     metrics = {"num_prototypes": 64.0, "capped": 1.0, "confident_share": 0.9}
     (layout,) = layouts(
-        small, {cell.key: Record(cell, metrics)}, Selection(datasets=["cora"], rows=["brgcl"])
+        small, {spec.key: Record(spec, metrics)}, Selection(datasets=["cora"], rows=["brgcl"])
     )
     assert "≥ 64.0 (1)" in to_text(layout)
 
@@ -42,8 +42,8 @@ def test_sizes_of_graphs_stand_beside_the_papers():
 
 
 @pytest.mark.parametrize(("name", "word"), [("probe", "published"), ("symmetric", "paper")])
-def test_figures_from_elsewhere_are_not_called_the_papers(name, word):
-    """The figures beside the linear probe are those of other authors."""
+def test_values_from_elsewhere_are_not_called_the_papers(name, word):
+    """The values beside the linear probe are those of other authors."""
     experiment = load_experiment(name)
     selection = Selection(datasets=["cora"], rows=["gcn"], levels=[0.0])
     gcn = runs(experiment, selection)[0].spec

@@ -32,10 +32,10 @@ def test_maps_show_confidence_at_each_level():
     figure = plot_maps(
         experiment, runs, [made_up(run, torch.linspace(0, 1, 40)) for run in runs], first_two
     )
-    found = {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
-    assert list(found)[:2] == ["cora, clean: 62 % confident", "cora, within 10 %: 62 % confident"]
-    assert len(found) == 12
-    dots = found["citeseer, within 50 %: 62 % confident"].collections[0]
+    maps = {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
+    assert list(maps)[:2] == ["cora, clean: 62 % confident", "cora, within 10 %: 62 % confident"]
+    assert len(maps) == 12
+    dots = maps["citeseer, within 50 %: 62 % confident"].collections[0]
     assert dots.get_array().tolist() == torch.linspace(0, 1, 40).tolist()
     low, high = dots.cmap(0.0), dots.cmap(1.0)
     assert low[2] > low[0]  # blue
@@ -60,6 +60,6 @@ def test_a_method_without_confidence_has_no_map():
         plot_maps(experiment, runs, [made_up(run, None) for run in runs], first_two)
 
 
-def test_a_part_without_cells_is_an_error():
+def test_a_selection_without_runs_is_an_error():
     with pytest.raises(InputError, match="has no such cells"):
         mapped_runs(load_experiment("confidence-map"), Selection(datasets=[]))

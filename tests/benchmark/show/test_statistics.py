@@ -13,8 +13,8 @@ from brgcl.evaluation.paired import paired_difference
 
 
 def one_cell(small, records, row, level):
-    (found,) = table_cells(small, records, Selection(datasets=["cora"], rows=[row], levels=[level]))
-    return found
+    (cell,) = table_cells(small, records, Selection(datasets=["cora"], rows=[row], levels=[level]))
+    return cell
 
 
 def test_mean_deviation_and_published_difference(small, records, scores):
@@ -37,8 +37,8 @@ def test_paired_interval_is_that_of_the_t_test(small, records, scores):
 
 
 def test_pairs_are_draws_that_both_have():
-    found = paired_difference({0: 1.0, 2: 3.0, 5: 1.0}, {2: 1.0, 0: 0.0, 9: 4.0})
-    assert (found.n, found.mean) == (2, 1.5)
+    difference = paired_difference({0: 1.0, 2: 3.0, 5: 1.0}, {2: 1.0, 0: 0.0, 9: 4.0})
+    assert (difference.n, difference.mean) == (2, 1.5)
     assert paired_difference({0: 1.0}, {1: 1.0}) is None
     assert paired_difference({0: 1.0}, {0: 0.5}).low is None
 
@@ -74,7 +74,7 @@ def test_an_unknown_row_is_an_error(small, records):
         table_cells(small, records, Selection(rows=["gnc"]))
 
 
-def test_validation_figures_and_test_figures_are_apart(small, records):
-    found = table_cells(small, records, Selection(scored_on="validation"))
-    assert all(cell.n == 0 for cell in found)
+def test_validation_scores_and_test_scores_are_apart(small, records):
+    cells = table_cells(small, records, Selection(scored_on="validation"))
+    assert all(cell.n == 0 for cell in cells)
     assert "validation nodes" in layouts(small, records, Selection(scored_on="validation"))[0].title

@@ -9,17 +9,19 @@ there are no validation labels. Validation labels do nothing else.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Generator, Tensor
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.config import Count, Positive, Settings, Share, Weight, setting
-from brgcl.contract import Fitted, ObservedLabels, Reporter
+from brgcl.contract import Fitted, Hook, Method, ObservedLabels
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
+from brgcl.method.sparse import Matrix
 
 # The usual 5e-4 is too much for 15 classes and 6,805 attributes: GCE hardly learns them. Found on
 # validation nodes.
@@ -35,6 +37,16 @@ class GCNConfig(Settings):
     lr: Positive = setting(0.01, "Learning rate of Adam.")
     weight_decay: Weight = setting(5e-4, "L2 penalty in Adam.")
     epochs: Count = setting(200, "Training epochs.")
+
+
+def gcn_method(
+    *,
+    cost: str = "time and memory O(E h + N F h)",
+    source: str = "The GCN's authors",
+    **facts: Any,
+) -> Method:
+    """State the facts of a method that trains GCNs on labels; most are those of the GCN."""
+    return Method(kind="classifier", cost=cost, source=source, presets=GCN_PRESETS, **facts)
 
 
 class BestEpoch:
@@ -66,54 +78,60 @@ class BestEpoch:
         return Fitted(self.hidden, self.logits.softmax(1))
 
 
-def make_gcn(
-    graph: Graph, config: GCNConfig, num_classes: int, generator: torch.Generator
-) -> Encoder:
+def make_gcn(graph: Graph, config: GCNConfig, num_classes: int, generator: Generator) -> Encoder:
     """Make a two-layer network with random weights."""
     check_width(*graph.x.shape, config.hidden, num_classes)
     return Encoder(graph.x.shape[1], hidden=config.hidden, dim=num_classes, generator=generator)
 
 
 def run_gcn(
-    network: Encoder, graph: Graph, dropout: float = 0.0, generator: torch.Generator | None = None
+    network: Encoder, graph: Graph, dropout: float = 0.0, generator: Generator | None = None
 ) -> tuple[Tensor, Tensor]:
     """Hidden layer and logits; dropout falls on the stored attributes and on hidden units."""
     x, adjacency = graph.x, graph.adjacency.normalized
     if dropout > 0 and generator is not None:
         x = x.dropout(dropout, generator)
-    hidden = F.relu(adjacency @ (x @ network.weights[0]) + network.biases[0])
+    return convolve(network, x, lambda h: adjacency @ h, dropout, generator)
+
+
+def convolve(
+    network: Encoder,
+    x: Matrix,
+    mix: Callable[[Tensor], Tensor],
+    dropout: float = 0.0,
+    generator: Generator | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Hidden layer and logits with any operator as A; dropout falls on hidden units alone."""
+    hidden = F.relu(mix(x @ network.weights[0]) + network.biases[0])
     used = hidden
     if dropout > 0 and generator is not None:
-        kept = torch.rand(hidden.shape, generator=generator) >= dropout
-        used = hidden * kept / (1 - dropout)
-    return hidden, adjacency @ (used @ network.weights[1]) + network.biases[1]
+        used = hidden * (torch.rand(hidden.shape, generator=generator) >= dropout) / (1 - dropout)
+    return hidden, mix(used @ network.weights[1]) + network.biases[1]
 
 
 def train_gcn(
     graph: Graph,
     labels: ObservedLabels,
     config: GCNConfig,
-    generator: torch.Generator,
+    generator: Generator,
     loss: Callable[[Tensor, int], Tensor],
-    report: Reporter | None = None,
+    report: Hook = None,
     network: Encoder | None = None,
 ) -> BestEpoch:
     """Train a GCN.
 
     Args:
         graph: The prepared graph.
-        labels: Of these only the validation part and the number of classes are read here.
+        labels: Only the validation labels and the number of classes are read.
         config: Settings.
         generator: Source of randomness.
-        loss: Loss from the logits of all nodes `(N, C)`, taken with dropout, and the epoch,
-            counted from 1.
+        loss: Loss from the logits of all nodes `(N, C)`, with dropout, and the epoch, from 1.
         report: Called after each epoch.
         network: A network to train further; by default a new one.
     """
     network = network or make_gcn(graph, config, labels.num_classes, generator)
-    optimizer = torch.optim.Adam(
-        network.parameters(), lr=config.lr, weight_decay=config.weight_decay
-    )
+    weights = network.parameters()
+    optimizer = torch.optim.Adam(weights, lr=config.lr, weight_decay=config.weight_decay)
     best = BestEpoch(labels.validation)
     for epoch in range(1, config.epochs + 1):
         _, logits = run_gcn(network, graph, config.dropout, generator)
@@ -133,22 +151,16 @@ def fit_labels(
     nodes: Tensor,
     given: Tensor,
     config: GCNConfig,
-    generator: torch.Generator,
-    report: Reporter | None = None,
+    generator: Generator,
+    report: Hook = None,
+    loss: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Fitted:
-    """Train a GCN by cross-entropy.
+    """Train a GCN on some nodes `(n,)` and their labels `(n,)`; otherwise as `train_gcn`.
 
-    Args:
-        graph: The prepared graph.
-        labels: As in `train_gcn`.
-        nodes: Nodes to learn from, `(n,)`.
-        given: Their labels, `(n,)`.
-        config: Settings.
-        generator: Source of randomness.
-        report: Called after each epoch.
+    The loss takes the nodes' logits `(n, C)` and their labels; it is cross-entropy by default.
     """
 
-    def loss(logits: Tensor, _: int) -> Tensor:
-        return F.cross_entropy(logits[nodes], given)
+    def of_nodes(logits: Tensor, _: int) -> Tensor:
+        return (loss or F.cross_entropy)(logits[nodes], given)
 
-    return train_gcn(graph, labels, config, generator, loss, report).fitted()
+    return train_gcn(graph, labels, config, generator, of_nodes, report).fitted()

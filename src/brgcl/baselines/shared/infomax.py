@@ -20,12 +20,12 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from brgcl.baselines.shared.descent import descend
 from brgcl.config import Count, Positive, Settings, setting
-from brgcl.contract import Reporter
+from brgcl.contract import Hook
 from brgcl.machine import check_width
 from brgcl.method.encoder import Encoder, averaged, averages_first
 from brgcl.method.sparse import Matrix
@@ -47,7 +47,7 @@ class InfomaxConfig(Settings):
 class Discriminator(nn.Module):
     """score(h) = h' M s + c, from codes `(N, D)` and a summary `(D,)`."""
 
-    def __init__(self, dim: int, generator: torch.Generator) -> None:
+    def __init__(self, dim: int, generator: Generator) -> None:
         super().__init__()
         bound = math.sqrt(6 / (dim * dim + dim))  # Glorot's for 1 x D x D, as the authors start
         weight = torch.empty(dim, dim).uniform_(-bound, bound, generator=generator)
@@ -63,20 +63,12 @@ def train_infomax(
     x: Matrix,
     operators: Sequence[Operator],
     config: InfomaxConfig,
-    generator: torch.Generator,
-    report: Reporter | None,
+    generator: Generator,
+    report: Hook,
 ) -> Tensor:
     """Train until the loss has not fallen for `patience` epochs.
 
-    Args:
-        x: Attributes, `(N, F)`.
-        operators: One `(N, N)` operator for each view.
-        config: Settings.
-        generator: Source of randomness.
-        report: Called after each epoch.
-
-    Returns:
-        The sum of the views' codes, `(N, D)`.
+    There is one `(N, N)` operator for each view; returns the sum of the views' codes, `(N, D)`.
     """
     check_width(*x.shape, *[config.dim] * (len(operators) + 1))
     encoders = [
@@ -85,9 +77,8 @@ def train_infomax(
     ]
     networks = nn.ModuleList(encoders)
     discriminator = Discriminator(config.dim, generator)
-    optimizer = torch.optim.Adam(
-        [*networks.parameters(), *discriminator.parameters()], lr=config.lr
-    )
+    weights = [*networks.parameters(), *discriminator.parameters()]
+    optimizer = torch.optim.Adam(weights, lr=config.lr)
     views = list(zip(encoders, operators, strict=True))
     activations = [network.activation for network in encoders]
     lowest, waited, best = math.inf, 0, networks.state_dict()
@@ -138,12 +129,8 @@ def infomax_loss(
 ) -> Tensor:
     """Binary cross-entropy of all scores, those of nodes and those of negatives.
 
-    Codes are made again on the way back instead of being kept beside what they are made from.
-
-    Args:
-        discriminator: What scores a code against a summary.
-        activations: What makes codes of each view's rows.
-        rows: For each view the rows of the nodes and of the negatives, `(N, D)` each.
+    Codes are made again on the way back instead of being kept beside what they are made from: by
+    each view's activation, from its rows of the nodes and of the negatives, `(N, D)` each.
     """
 
     def summary(activation: nn.Module, rows: Tensor) -> Tensor:

@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
-from brgcl.contract import ObservedLabels, Reporter
+from brgcl.contract import Hook, Labels, ObservedLabels
 from brgcl.errors import InputError
 
 MOST_BYTES = 4e9  # memory of a method's own arrays
 
 
-def labelled_nodes(labels: ObservedLabels | None, method: str) -> tuple[ObservedLabels, Tensor]:
+def labelled_nodes(labels: Labels, method: str) -> tuple[ObservedLabels, Tensor]:
     """Return the labels and the indices of the nodes that have one, or raise an error."""
     if labels is None or not bool((labels.train >= 0).any()):
         raise InputError(f"{method} learns from labels, and none are given; brgcl needs none")
@@ -20,13 +20,7 @@ def labelled_nodes(labels: ObservedLabels | None, method: str) -> tuple[Observed
 
 
 def check_memory(method: str, num_bytes: float, advice: str) -> None:
-    """Refuse, before any work is done, what would take more memory than a method may use.
-
-    Args:
-        method: Its name.
-        num_bytes: What its largest arrays take together.
-        advice: What the user can do instead.
-    """
+    """Refuse, before any work is done, what would take more memory than a method may use."""
     if num_bytes > MOST_BYTES:
         raise InputError(
             f"{method} would need about {num_bytes / 1e9:.0f} GB for this graph, more than the "
@@ -35,7 +29,7 @@ def check_memory(method: str, num_bytes: float, advice: str) -> None:
 
 
 @contextmanager
-def seeded(generator: torch.Generator) -> Iterator[None]:
+def seeded(generator: Generator) -> Iterator[None]:
     """Let library code that knows only torch's global generator draw from `generator`.
 
     The global generator is as it was afterwards.
@@ -46,8 +40,12 @@ def seeded(generator: torch.Generator) -> Iterator[None]:
         yield
 
 
-def stage(report: Reporter | None, before: int, total: int) -> Reporter | None:
-    """Count the epochs of one stage of several as part of the whole."""
+def stages(report: Hook, first: int, second: int) -> tuple[Hook, Hook]:
+    """Count the epochs of two trainings, `first` and `second` many, as parts of one whole."""
     if report is None:
-        return None
-    return lambda done, _, words: report(before + done, total, words)
+        return None, None
+    total = first + second
+    return (
+        lambda done, _, words: report(done, total, words),
+        lambda done, _, words: report(first + done, total, words),
+    )

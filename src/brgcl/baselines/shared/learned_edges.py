@@ -131,16 +131,9 @@ def _sampled_product(pairs: Candidates, left: Tensor, right: Tensor) -> Tensor:
 def most_similar(
     similarity: Callable[[slice], Tensor], num_queries: int, num_members: int, count: int
 ) -> Tensor:
-    """Find the most similar members for each query, tile by tile.
+    """Places of the most similar of P members for each of Q queries, `(Q, min(count, P))`.
 
-    Args:
-        similarity: Similarities of a range of queries to all members, `(tile, P)`.
-        num_queries: Number of queries, Q.
-        num_members: Number of members, P.
-        count: How many members to find.
-
-    Returns:
-        Places of the members, `(Q, min(count, P))`.
+    `similarity` gives those of a range of queries to all members, `(tile, P)`.
     """
     step = max(1, TILE // max(num_members, 1))
     count = min(count, num_members)
@@ -156,10 +149,8 @@ def both_ways(keys: Tensor, num_nodes: int) -> Tensor:
 
 def distinct(keys: Tensor) -> Tensor:
     """Sort keys and keep each once."""
-    keys = keys.sort().values
-    first = torch.ones_like(keys, dtype=torch.bool)
-    first[1:] = keys[1:] != keys[:-1]
-    return keys[first]
+    once: Tensor = keys.sort().values.unique_consecutive()  # type: ignore[no-untyped-call]
+    return once
 
 
 def without(keys: Tensor, others: Tensor) -> Tensor:

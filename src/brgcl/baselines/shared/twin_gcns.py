@@ -15,14 +15,15 @@ layers side by side.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from brgcl.baselines.shared.descent import descend
-from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, make_gcn, run_gcn
+from brgcl.baselines.shared.gcn_training import BestEpoch, GCNConfig, gcn_method, make_gcn, run_gcn
 from brgcl.config import Count, Share, setting
-from brgcl.contract import ObservedLabels, Reporter
+from brgcl.contract import Hook, Method, ObservedLabels
 from brgcl.method.graph import Graph
 
 
@@ -34,6 +35,21 @@ class PeersConfig(GCNConfig):
         0.2, "Share of labels left out in the end; should be the share of wrong labels."
     )
     ramp_epochs: Count = setting(200, "Epochs over which the share left out grows from 0.")
+
+
+def peers_method(sources: dict[str, str], **facts: Any) -> Method:
+    """State the facts of a method that trains two GCNs, with the sources of its own settings."""
+    shared = {
+        "epochs": "The authors' code, and the GCN's",
+        "forget_rate": "The authors: the true noise rate; 0.2 is that of the NoisyGL benchmark",
+    }
+    return gcn_method(
+        cost="time and memory O(E h + N F h), twice",
+        sources={**shared, **sources},
+        ours={"ramp_epochs": "by validation accuracy, below; 10 in the authors' code"},
+        oracle="the noise rate (forget_rate)",
+        **facts,
+    )
 
 
 def kept_share(epoch: int, config: PeersConfig) -> float:
@@ -55,30 +71,33 @@ def mean_log_probabilities(first: Tensor, second: Tensor) -> Tensor:
 def train_peers(
     graph: Graph,
     labels: ObservedLabels,
-    config: GCNConfig,
-    generator: torch.Generator,
-    loss: Callable[[Tensor, Tensor, int], Tensor],
-    report: Reporter | None = None,
+    nodes: Tensor,
+    config: PeersConfig,
+    generator: Generator,
+    loss: Callable[[Tensor, Tensor, Tensor, float], Tensor],
+    report: Hook = None,
 ) -> BestEpoch:
     """Train two GCNs that differ in their random weights and dropout.
 
     Args:
         graph: The prepared graph.
-        labels: Of these only the validation part and the number of classes are read here.
+        labels: Labels to learn from, and validation labels to choose the epoch.
+        nodes: Nodes with a label to learn from, `(n,)`.
         config: Settings.
         generator: Source of randomness.
-        loss: Loss from the logits of both networks for all nodes, `(N, C)` each, taken with
-            dropout, and the epoch, counted from 1. It is the sum of what either learns from; Adam
-            scales each weight alone, so one optimiser serves both.
+        loss: Loss from the logits of both networks `(n, C)` with dropout, the given labels `(n,)`
+            and R(t). It is the sum of what either learns from; Adam scales each weight alone, so
+            one optimiser serves both.
         report: Called after each epoch.
     """
+    given = labels.train[nodes]
     pair = [make_gcn(graph, config, labels.num_classes, generator) for _ in range(2)]
     weights = [weight for network in pair for weight in network.parameters()]
     optimizer = torch.optim.Adam(weights, lr=config.lr, weight_decay=config.weight_decay)
     best = BestEpoch(labels.validation)
     for epoch in range(1, config.epochs + 1):
         first, second = (run_gcn(network, graph, config.dropout, generator)[1] for network in pair)
-        value = loss(first, second, epoch)
+        value = loss(first[nodes], second[nodes], given, kept_share(epoch, config))
         descend(optimizer, value)
         if best.wants(last=epoch == config.epochs):
             with torch.no_grad():

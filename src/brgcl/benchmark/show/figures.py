@@ -36,11 +36,7 @@ GREY = "#555555"
 def plot_experiment(
     experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
 ) -> Any:
-    """Plot the measured cells of a table, or of a part of it; returns the matplotlib figure.
-
-    Raises:
-        InputError: Nothing of it was measured, or it lists facts that have no picture.
-    """
+    """Plot the measured cells of a table, or of a selection; returns the matplotlib figure."""
     if experiment.kind != "grid":
         raise InputError(
             f"'{experiment.name}' lists facts, of which there is no picture; "
@@ -56,12 +52,8 @@ def plot_experiment(
 
 
 def is_measured(cells: Sequence[Cell]) -> bool:
-    """Whether there is something to plot.
-
-    Clean cells belong to many tables: alone they are no curve of this one.
-    """
-    several = _is_curve(cells)
-    return any(cell.n for cell in cells if not several or cell.noise != "none")
+    """Whether there is something to plot; the clean cells of many tables alone are no curve."""
+    return any(cell.n for cell in cells if cell.noise != "none" or not _is_curve(cells))
 
 
 def _is_curve(cells: Sequence[Cell]) -> bool:
@@ -71,23 +63,19 @@ def _is_curve(cells: Sequence[Cell]) -> bool:
 def plot_curves(experiment: Experiment, cells: Sequence[Cell]) -> Any:
     """Plot a metric over the level of noise, one panel for each graph and kind of noise.
 
-    Published values are dashed; where two rows have the same ones, they are plotted once.
+    Published values are dashed, and plotted once where two rows have the same ones.
     """
     panels = curve_panels(experiment, cells)
     places = [panel.place for panel in panels]
-    styles = row_styles(experiment)
-    lines, width = (1 + max(place[i] for place in places) for i in (0, 1))
+    lines, width = (1 + max(numbers) for numbers in zip(*places, strict=True))
+    styles, rows = row_styles(experiment), shown_rows(experiment, panels)
     inches = 0.66 * PAGE if width == 1 else max(PAGE, 2.2 * width)
     several = len({panel.noise for panel in panels}) > 1
     with look():
-        handles = [
-            handle(row_label(name, panels), **styles[name].line)
-            for name in shown_rows(experiment, panels)
-        ]
+        handles = [handle(row_label(name, panels), **styles[name].line) for name in rows]
         if any(panel.published(experiment) for panel in panels):
-            handles.append(
-                handle(_published(experiment), color=GREY, linestyle="--", linewidth=0.9)
-            )
+            dashed = {"color": GREY, "linestyle": "--", "linewidth": 0.9}
+            handles.append(handle(_published(experiment), **dashed))
         below = 0.17 * -(-len(handles) // legend_columns(handles, inches)) + 0.8
         height = min(2.0, 8.0 / lines) if width > 1 else 2.6
         figure, all_axes = new_figure(experiment.title, inches, height * lines + below, places)
@@ -108,16 +96,12 @@ def plot_curves(experiment: Experiment, cells: Sequence[Cell]) -> Any:
 
 
 def plot_dots(experiment: Experiment, cells: Sequence[Cell]) -> Any:
-    """Plot means with their deviations, one panel for each graph and metric.
-
-    Published values are hollow.
-    """
+    """Plot means with their deviations, a panel for each graph and metric; hollow if published."""
     panels = dot_panels(experiment, cells)
     places = [panel.place for panel in panels]
-    styles = row_styles(experiment)
-    rows = shown_rows(experiment, panels)
+    lines, width = (1 + max(numbers) for numbers in zip(*places, strict=True))
+    styles, rows = row_styles(experiment), shown_rows(experiment, panels)
     names = [textwrap.fill(row_label(row, panels), 36, break_on_hyphens=False) for row in rows]
-    lines, width = (1 + max(place[i] for place in places) for i in (0, 1))
     tallest = max(name.count("\n") for name in names)
     height = max(0.55, (0.15 + 0.11 * tallest) * len(names)) + 0.6
     inches = 0.66 * PAGE if width == 1 else max(PAGE, 1.3 * width + 1.5)

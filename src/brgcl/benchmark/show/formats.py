@@ -1,10 +1,10 @@
 """Tables as text for a terminal, Markdown, LaTeX, HTML or CSV."""
 
-import csv
-import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import zip_longest
+
+import pandas as pd
 
 from brgcl.benchmark.show.layout import Layout, Line
 from brgcl.benchmark.show.statistics import Cell
@@ -15,17 +15,16 @@ CSV_COLUMNS = [
     "published_std", "difference", "paired_low", "paired_high", "noise_realised",
 ]  # fmt: skip
 DRAW_COLUMNS = ["dataset", "method", "noise", "level", "metric", "seed", "value", "key"]
-TEX = {
+TEX = str.maketrans({
     "\\": r"\textbackslash ", "&": r"\&", "%": r"\%", "_": r"\_", "#": r"\#", "$": r"\$",
     "{": r"\{", "}": r"\}", "±": r"$\pm$", "Δ": r"$\Delta$", "≥": r"$\geq$", "²": r"$^2$",
-}  # fmt: skip
+})  # fmt: skip
 
 
 def to_text(layout: Layout) -> str:
     """For a terminal; stars stand for bold."""
-    rows = [[[head] for head in layout.columns]] + [
-        [[name], *([_star(line) for line in cell] for cell in cells)] for name, cells in layout.rows
-    ]
+    rows = [[[head] for head in layout.columns]]
+    rows += [[[name], *(_lines(cell, "*{}*") for cell in cells)] for name, cells in layout.rows]
     widths = [max(len(text) for row in rows for text in row[i]) for i in range(len(layout.columns))]
     written = []
     for row in rows:
@@ -37,15 +36,11 @@ def to_text(layout: Layout) -> str:
     return "\n".join([layout.title, "", *written, "", *notes]).rstrip() + "\n"
 
 
-def _star(line: Line) -> str:
-    return f"*{line.text}*" if line.bold else line.text
-
-
 def to_markdown(layout: Layout) -> str:
     """For a page in Markdown; the title is left to the page."""
     written = [f"| {' | '.join(layout.columns)} |", f"|{'---|' * len(layout.columns)}"]
     for name, cells in layout.rows:
-        texts = ["<br>".join(f"**{x.text}**" if x.bold else x.text for x in cell) for cell in cells]
+        texts = ["<br>".join(_lines(cell, "**{}**")) for cell in cells]
         written.append(f"| {' | '.join([name, *texts])} |")
     notes = [f"- {note}" for note in (*layout.caption, *layout.notes)]
     return "\n".join([*written, "", *notes]).rstrip() + "\n"
@@ -55,11 +50,9 @@ def to_latex(layout: Layout) -> str:
     """For a paper; needs the package makecell."""
     written = [" & ".join(map(_tex, layout.columns)) + r" \\ \hline"]
     for name, cells in layout.rows:
-        texts = []
-        for cell in cells:
-            lines = [rf"\textbf{{{_tex(x.text)}}}" if x.bold else _tex(x.text) for x in cell]
-            texts.append(r"\makecell[tl]{" + r" \\ ".join(lines) + "}" if lines else "")
-        written.append(" & ".join([_tex(name), *texts]) + r" \\")
+        texts = [r" \\ ".join(_lines(cell, r"\textbf{{{}}}", _tex)) for cell in cells]
+        stacked = (rf"\makecell[tl]{{{text}}}" if text else "" for text in texts)
+        written.append(" & ".join([_tex(name), *stacked]) + r" \\")
     caption = _tex(" ".join([f"{layout.title}.", *layout.caption, *layout.notes]))
     return "\n".join(
         [r"\begin{table}", rf"\caption{{{caption}}}",
@@ -68,22 +61,23 @@ def to_latex(layout: Layout) -> str:
     )  # fmt: skip
 
 
-def _tex(text: str) -> str:
-    return "".join(TEX.get(letter, letter) for letter in text)
-
-
 def to_html(layout: Layout) -> str:
     """For a page in HTML."""
     heads = "".join(f"<th>{escape(head)}</th>" for head in layout.columns)
     written = ["<table>", f"<caption>{escape(layout.title)}</caption>", f"<tr>{heads}</tr>"]
     for name, cells in layout.rows:
-        texts = []
-        for cell in cells:
-            lines = [f"<b>{escape(x.text)}</b>" if x.bold else escape(x.text) for x in cell]
-            texts.append(f"<td>{'<br>'.join(lines)}</td>")
+        texts = (f"<td>{'<br>'.join(_lines(cell, '<b>{}</b>', escape))}</td>" for cell in cells)
         written.append(f"<tr><th>{escape(name)}</th>{''.join(texts)}</tr>")
     notes = [f"<p>{escape(note)}</p>" for note in (*layout.caption, *layout.notes)]
     return "\n".join([*written, "</table>", *notes]) + "\n"
+
+
+def _lines(cell: Sequence[Line], bold: str, escaped: Callable[[str], str] = str) -> list[str]:
+    return [bold.format(escaped(x.text)) if x.bold else escaped(x.text) for x in cell]
+
+
+def _tex(text: str) -> str:
+    return text.translate(TEX)
 
 
 def to_csv(cells: Sequence[Cell]) -> str:
@@ -98,11 +92,11 @@ def to_csv(cells: Sequence[Cell]) -> str:
         ]
         for cell in cells
     ]  # fmt: skip
-    return _csv(CSV_COLUMNS, rows)
+    return pd.DataFrame(rows, columns=CSV_COLUMNS).to_csv(index=False, lineterminator="\n")
 
 
 def to_draws(cells: Sequence[Cell]) -> str:
-    """One line for each draw, with the key of its record: where every figure comes from."""
+    """One line for each draw, with the key of its record: where every number comes from."""
     rows = [
         [
             cell.dataset, cell.row, cell.noise, cell.level, cell.metric,
@@ -111,12 +105,4 @@ def to_draws(cells: Sequence[Cell]) -> str:
         for cell in cells
         for draw in cell.draws
     ]  # fmt: skip
-    return _csv(DRAW_COLUMNS, rows)
-
-
-def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)  # None is an empty field
-    return text.getvalue()
+    return pd.DataFrame(rows, columns=DRAW_COLUMNS).to_csv(index=False, lineterminator="\n")

@@ -45,21 +45,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Layout:
-    """A table of one graph, ready to be written in any form.
-
-    Attributes:
-        title: Its heading.
-        columns: Heads of the columns; the first is that of the row names.
-        rows: Name and cells, each a list of lines.
-        caption: What must be known of the whole table.
-        notes: What must be known of its rows.
-    """
+    """A table of one graph, ready to be written in any form."""
 
     title: str
-    columns: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[Sequence[Line]]]]
-    caption: Sequence[str] = ()
-    notes: Sequence[str] = ()
+    columns: Sequence[str]  # their heads; the first is that of the row names
+    rows: Sequence[tuple[str, Sequence[Sequence[Line]]]]  # name and cells, each a list of lines
+    caption: Sequence[str] = ()  # what must be known of the whole table
+    notes: Sequence[str] = ()  # what must be known of its rows
 
 
 def layouts(
@@ -68,40 +60,29 @@ def layouts(
     """Make one table for each graph; arguments as those of `table_cells`."""
     cells = table_cells(experiment, records, selection)
     used = {record.spec.dataset for record in records.values()}
+    scored = "" if selection.scored_on == "test" else ", validation nodes"
     tables = []
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         here = [cell for cell in cells if cell.dataset == dataset]
-        tables.append(
-            _layout(experiment, dataset, here, selection.scored_on, has_files=dataset in used)
-        )
+        title = f"{experiment.title}: {dataset}{scored}"
+        tables.append(_layout(experiment, title, here, has_files=dataset in used))
     return tables
 
 
 def _layout(
-    experiment: Experiment, dataset: str, cells: Sequence[Cell], scored_on: str, *, has_files: bool
+    experiment: Experiment, title: str, cells: Sequence[Cell], *, has_files: bool
 ) -> Layout:
-    columns = list(dict.fromkeys((cell.noise, cell.level, cell.metric) for cell in cells))
+    columns = list(dict.fromkeys(cell.column for cell in cells))
     names = list(dict.fromkeys(cell.row for cell in cells))
-    at = {(cell.row, cell.noise, cell.level, cell.metric): cell for cell in cells}
-
-    def lines(*where: Any) -> list[Line]:
-        cell = at.get(where)
-        if cell is None:
-            return []
-        return cell_lines(cell, has_files=has_files, source=experiment.published_label)
-
-    rows = [(name, [lines(name, *column) for column in columns]) for name in names]
-    realised = [
-        _realised([cell for cell in cells if (cell.noise, cell.level, cell.metric) == c])
-        for c in columns
-    ]
+    source = experiment.published_label
+    lines = {(c.row, c.column): cell_lines(c, has_files=has_files, source=source) for c in cells}
+    rows = [(name, [lines.get((name, column), []) for column in columns]) for name in names]
+    realised = [_realised([cell for cell in cells if cell.column == c]) for c in columns]
     if any(realised):
         rows.append(("realised noise", [[Line(text)] if text else [] for text in realised]))
     several = len(experiment.metrics) > 1
-    heads = [_head(noise, level, metric, several) for noise, level, metric in columns]
-    scored = "" if scored_on == "test" else ", validation nodes"
-    notes = footnotes(experiment, dataset, names)
-    title = f"{experiment.title}: {dataset}{scored}"
+    heads = [_head(noise, level, metric, several) for _, noise, level, metric in columns]
+    notes = footnotes(experiment, cells[0].dataset, names)
     return Layout(title, ["method", *heads], rows, experiment.notes, notes)
 
 
@@ -111,10 +92,10 @@ def noise_name(noise: str, level: float) -> str:
 
 
 def _head(noise: str, level: float, metric: str, several: bool) -> str:
-    place = noise_name(noise, level)
+    column = noise_name(noise, level)
     if not several:
-        return place
-    return METRICS.get(metric, metric) if noise == "none" else f"{METRICS[metric]}, {place}"
+        return column
+    return METRICS.get(metric, metric) if noise == "none" else f"{METRICS[metric]}, {column}"
 
 
 def _realised(column: Sequence[Cell]) -> str:
@@ -123,12 +104,9 @@ def _realised(column: Sequence[Cell]) -> str:
 
 
 def cell_lines(cell: Cell, *, has_files: bool = True, source: str = "paper") -> list[Line]:
-    """Write one cell.
+    """Write one cell, with `source` before a published value.
 
-    Args:
-        cell: The cell.
-        has_files: Whether the graph is on disk, so that a missing cell could be run.
-        source: The word before a published value.
+    `has_files` says whether the graph is on disk, so that a missing cell could be run.
     """
     lines = [Line(_absent(cell, has_files))] if cell.mean is None else _measured(cell)
     if cell.published_mean is not None:
@@ -198,17 +176,21 @@ def statistics_layout(experiment: Experiment) -> Layout:
     """The sizes of the graphs as loaded, beside those in the paper."""
     rows = []
     for dataset in experiment.datasets:
-        told = {e["metric"]: e["mean"][0] for e in experiment.published if e["dataset"] == dataset}
         known = DATASETS[dataset]
         ours = {"nodes": known.num_nodes, "edges": known.num_edges,
                 "attributes": known.num_features, "classes": known.num_classes}  # fmt: skip
-        rows.append(
-            (
-                dataset,
-                [[Line(f"{ours[m]:,}"), Line(f"paper {told[m]:,}")] for m in experiment.metrics],
-            )
-        )
+        rows.append((dataset, _beside_the_paper(experiment, dataset, ours, ",")))
     return Layout(experiment.title, ["graph", *experiment.metrics], rows, experiment.notes)
+
+
+def _beside_the_paper(
+    experiment: Experiment, dataset: str, ours: Mapping[str, Any], form: str
+) -> list[list[Line]]:
+    told = {e["metric"]: e["mean"][0] for e in experiment.published if e["dataset"] == dataset}
+    return [
+        [Line(f"{ours[metric]:{form}}"), Line(f"paper {told[metric]:{form}}")]
+        for metric in experiment.metrics
+    ]
 
 
 def facts_layout(experiment: Experiment, searches: Mapping[str, Search]) -> Layout:
@@ -219,15 +201,11 @@ def facts_layout(experiment: Experiment, searches: Mapping[str, Search]) -> Layo
 
 
 def settings_layout(experiment: Experiment, searches: Mapping[str, Search]) -> Layout:
-    """Make the table: the preset of each graph, the paper's, how it was found, what it is worth."""
+    """Make the table: the preset of each graph, the paper's, how it was chosen, its worth."""
     rows = []
     for dataset in experiment.datasets:
-        ours = BRGCLConfig.preset(dataset)
-        told = {e["metric"]: e["mean"][0] for e in experiment.published if e["dataset"] == dataset}
-        cells = [
-            [Line(f"{getattr(ours, metric):g}"), Line(f"paper {told[metric]:g}")]
-            for metric in experiment.metrics
-        ]
+        ours = BRGCLConfig.preset(dataset).to_dict()
+        cells = _beside_the_paper(experiment, dataset, ours, "g")
         search = searches.get(dataset)
         searched = [[Line("not run")], []] if search is None else [_how(search), _worth(search)]
         rows.append((dataset, [*cells, *searched]))
@@ -237,7 +215,7 @@ def settings_layout(experiment: Experiment, searches: Mapping[str, Search]) -> L
 
 def _how(search: Search) -> list[Line]:
     kind = "cells of the grid" if search["mode"] == "grid" else "settings by TPE"
-    noise = ", ".join(f"{part} {spec}" for part, spec in search["noise"].items() if spec)
+    noise = ", ".join(f"{what} {spec}" for what, spec in search["noise"].items() if spec)
     gain, error = search["chosen"]["gain"], search["chosen"]["gain_error"] or 0.0
     choice = "the default stays" if search["keeps_default"] else (
         f"gain {format_value(gain, 'accuracy', sign=True)} ± {format_value(error, 'accuracy')}"

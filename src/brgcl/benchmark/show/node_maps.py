@@ -42,15 +42,8 @@ def plot_maps(
 ) -> Any:
     """Plot the nodes of each graph at each level of noise, coloured by their confidence.
 
-    Args:
-        experiment: The experiment.
-        runs: What is shown, from `mapped_runs`.
-        trained: The training of each run.
-        place_nodes: Puts representations on a plane, with a seed; returns the indices of the nodes
-            that are placed, and where.
-
-    Returns:
-        The matplotlib figure.
+    `runs` are those of `mapped_runs`, each with its training. `place_nodes` puts representations on
+    a plane, with a seed; it returns the indices of the nodes that are placed, and where.
     """
     places, width = _places(runs)
     several = len({run.row for run in runs}) > 1

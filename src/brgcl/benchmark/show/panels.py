@@ -15,23 +15,14 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class Panel:
-    """What one pair of axes shows: the cells of the rows that were measured there.
-
-    Attributes:
-        dataset: Name of the graph.
-        noise: Kind of noise.
-        level: Level of all cells; None where they are points of curves.
-        metric: What is shown.
-        cells: The cells, by row.
-        place: Line and column in the picture.
-    """
+    """What one pair of axes shows: the cells of the rows that were measured there."""
 
     dataset: str
     noise: str
-    level: float | None
+    level: float | None  # of all cells; None where they are points of curves
     metric: str
-    cells: Sequence[Cell]
-    place: tuple[int, int] = (0, 0)
+    cells: Sequence[Cell]  # by row
+    place: tuple[int, int] = (0, 0)  # line and column in the picture
 
     @property
     def rows(self) -> list[str]:
@@ -65,7 +56,7 @@ def curve_panels(experiment: Experiment, cells: Sequence[Cell]) -> list[Panel]:
     The clean cell begins the curves of every kind of noise. Graphs stand one below the other, or
     three in a line where there is one kind of noise and one metric.
     """
-    order = {name: number for number, name in enumerate(experiment.rows)}
+    order = list(experiment.rows)
     panels = []
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         here = [cell for cell in cells if cell.dataset == dataset]
@@ -75,7 +66,7 @@ def curve_panels(experiment: Experiment, cells: Sequence[Cell]) -> list[Panel]:
                 mine = [c for c in here if c.metric == metric and c.noise in ("none", noise)]
                 rows = {cell.row for cell in mine if cell.n}
                 shown = [cell for cell in mine if cell.row in rows]
-                shown.sort(key=lambda cell: (order[cell.row], cell.level))
+                shown.sort(key=lambda cell: (order.index(cell.row), cell.level))
                 if shown:
                     panels.append(Panel(dataset, noise, None, metric, shown))
     columns = _distinct((panel.noise, panel.metric) for panel in panels)
@@ -91,12 +82,12 @@ def curve_panels(experiment: Experiment, cells: Sequence[Cell]) -> list[Panel]:
 
 def dot_panels(experiment: Experiment, cells: Sequence[Cell]) -> list[Panel]:
     """A panel for each graph, noise and metric with a measured cell; graphs stand side by side."""
-    panels = []
-    for metric in experiment.metrics:
-        run = [cell for cell in cells if cell.metric == metric and cell.n]
-        for where in _distinct((cell.dataset, cell.noise, cell.level) for cell in run):
-            mine = [cell for cell in run if (cell.dataset, cell.noise, cell.level) == where]
-            panels.append(Panel(*where, metric, mine))
+    measured = [cell for cell in cells if cell.n]
+    panels = [
+        Panel(*column, [cell for cell in measured if cell.column == column])
+        for metric in experiment.metrics
+        for column in _distinct(cell.column for cell in measured if cell.metric == metric)
+    ]
     lines = _distinct((panel.noise, panel.level, panel.metric) for panel in panels)
     graphs = _distinct(panel.dataset for panel in panels)
     return [

@@ -5,6 +5,7 @@ with Student's t interval (95 %). Two rows are tied where that interval holds 0 
 difference is at most one point.
 """
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import mean, stdev
@@ -31,37 +32,26 @@ class Draw:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: several runs, their mean and spread.
-
-    Attributes:
-        dataset: Name of the graph.
-        row: Name of the row.
-        noise: Kind of noise.
-        level: Its level.
-        metric: What is shown.
-        draws: All draws that belong to it, run or not.
-        published_mean: The paper's mean; None where it has none.
-        published_std: The paper's deviation.
-        paired: Difference to the reference row; None for that row itself or without common draws.
-        realised: Mean realised noise of the part that is corrupted.
-        is_best: Whether it leads its column over the same draws, or is tied with the one that does.
-        at_least: Whether a cap was reached, so that the mean is a lower bound.
-        seconds: Processor time that the missing draws would take; None if unknown.
-    """
+    """One cell of a table: several runs, their mean and spread."""
 
     dataset: str
     row: str
     noise: str
     level: float
     metric: str
-    draws: tuple[Draw, ...]
+    draws: tuple[Draw, ...]  # all that belong to it, run or not
     published_mean: float | None = None
     published_std: float | None = None
-    paired: Paired | None = None
-    realised: float | None = None
-    is_best: bool = False
-    at_least: bool = False
-    seconds: float | None = None
+    paired: Paired | None = None  # difference to the reference row, where there is another
+    realised: float | None = None  # mean realised rate of the noise
+    is_best: bool = False  # leads its column over the same draws, or is tied with the one that does
+    at_least: bool = False  # a cap was reached, so that the mean is a lower bound
+    seconds: float | None = None  # processor time of the missing draws; None if unknown
+
+    @property
+    def column(self) -> tuple[str, str, float, str]:
+        """The graph, noise, level and metric that it shares with the other rows."""
+        return self.dataset, self.noise, self.level, self.metric
 
     @property
     def values(self) -> dict[int, float]:
@@ -99,21 +89,16 @@ class Cell:
 def table_cells(
     experiment: Experiment, records: Mapping[str, Record], selection: Selection = WHOLE
 ) -> list[Cell]:
-    """Work out every cell of a table.
+    """Work out every cell of a table, or of a selection, from records by key.
 
-    Args:
-        experiment: The table.
-        records: What was run, by key.
-        selection: A part of it; the reference row is compared with whether it is
-            selected or not.
+    The reference row is compared with whether it is selected or not.
     """
     for row in selection.rows or ():
         if row not in experiment.rows:
             raise unknown_name("row of this experiment", row, experiment.rows)
-    specs: dict[tuple[str, str, str, float], list[RunSpec]] = {}
+    specs: dict[tuple[str, str, str, float], list[RunSpec]] = defaultdict(list)
     for each in runs(experiment, replace(selection, rows=None)):
-        where = (each.spec.dataset, each.row, each.noise, each.level)
-        specs.setdefault(where, []).append(each.spec)
+        specs[each.spec.dataset, each.row, each.noise, each.level].append(each.spec)
     costs = Costs(records.values())
     table = []
     for (dataset, row, noise, level), here in specs.items():
@@ -121,11 +106,10 @@ def table_cells(
         for metric in experiment.metrics:
             draws = [_draw(spec, records.get(spec.key), metric) for spec in here]
             published = experiment.published_value(dataset, row, level, metric)
-            cell = Cell(
+            table.append(Cell(
                 dataset, row, noise, level, metric, tuple(draws), *published,
                 realised=_realised(draws), at_least=_is_capped(draws, metric), seconds=seconds,
-            )  # fmt: skip
-            table.append(cell)
+            ))  # fmt: skip
     shown = experiment.rows if selection.rows is None else selection.rows
     return [cell for cell in _compare(table, experiment) if cell.row in shown]
 
@@ -136,10 +120,10 @@ def _draw(spec: RunSpec, record: Record | None, metric: str) -> Draw:
 
 def _realised(draws: Sequence[Draw]) -> float | None:
     """Mean realised noise of labels, attributes or edges, whichever are corrupted."""
-    noise = draws[0].spec.noise_spec()
-    part = next((p for p in ("labels", "attributes", "edges") if getattr(noise, p)), None)
+    noise = vars(draws[0].spec.noise_spec())
+    corrupted = [name for name, spec in noise.items() if spec is not None]
     done = [draw.record for draw in draws if draw.record is not None and not draw.record.error]
-    return mean(record.realised[part] for record in done) if done and part else None
+    return mean(record.realised[corrupted[0]] for record in done) if done and corrupted else None
 
 
 def _is_capped(draws: Sequence[Draw], metric: str) -> bool:
@@ -157,38 +141,30 @@ def _seconds(missing: Sequence[RunSpec], costs: Costs) -> float | None:
 
 def _compare(table: Sequence[Cell], experiment: Experiment) -> list[Cell]:
     """Set beside each cell its difference to the reference row, and mark the best of a column."""
-    columns: dict[tuple[str, str, float, str], list[int]] = {}
-    for place, cell in enumerate(table):
-        where = (cell.dataset, cell.noise, cell.level, cell.metric)
-        columns.setdefault(where, []).append(place)
-    compared = list(table)
-    for places in columns.values():
-        column = [table[place] for place in places]
-        reference = next((cell for cell in column if cell.row == experiment.reference), None)
-        gaps = [
-            paired_difference(cell.values, reference.values)
-            if reference is not None and reference is not cell
-            else None
-            for cell in column
-        ]
-        best = _best(column, gaps, reference)
-        for place, gap in zip(places, gaps, strict=True):
-            cell = table[place]
-            compared[place] = replace(cell, paired=gap, is_best=_is_best(cell, best))
-    return compared
+    references = {cell.column: cell for cell in table if cell.row == experiment.reference}
+    table = [replace(cell, paired=_gap(cell, references.get(cell.column))) for cell in table]
+    columns = defaultdict(list)
+    for cell in table:
+        columns[cell.column].append(cell)
+    best = {where: _best(column, references.get(where)) for where, column in columns.items()}
+    return [replace(cell, is_best=_is_best(cell, best[cell.column])) for cell in table]
 
 
-def _best(
-    column: Sequence[Cell], gaps: Sequence[Paired | None], reference: Cell | None
-) -> Cell | None:
+def _gap(cell: Cell, reference: Cell | None) -> Paired | None:
+    if reference is None or cell.row == reference.row:
+        return None
+    return paired_difference(cell.values, reference.values)
+
+
+def _best(column: Sequence[Cell], reference: Cell | None) -> Cell | None:
     """The row with the largest lead over the reference, on the draws that both have.
 
     Rows that miss draws may miss the hard ones; their own means would not be comparable.
     """
     base = 0.0 if reference is None else reference.mean or 0.0
     leads = [
-        (cell.mean - base if gap is None else gap.mean, cell)
-        for cell, gap in zip(column, gaps, strict=True)
+        (cell.mean - base if cell.paired is None else cell.paired.mean, cell)
+        for cell in column
         if cell.mean is not None and cell.metric in SCORES
     ]
     return max(leads, key=lambda pair: pair[0])[1] if len(leads) > 1 else None

@@ -75,11 +75,8 @@ def row_styles(experiment: Experiment) -> dict[str, Style]:
 
 def _style(slot: int) -> Style:
     """One of 70 looks; when the colours have all been used, lines are dotted."""
-    return Style(
-        COLORS[slot % len(COLORS)],
-        MARKERS[slot % len(MARKERS)],
-        "-" if slot < len(COLORS) else ":",
-    )
+    line = "-" if slot < len(COLORS) else ":"
+    return Style(COLORS[slot % len(COLORS)], MARKERS[slot % len(MARKERS)], line)
 
 
 def handle(label: str, **settings: Any) -> Any:

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from brgcl.method.graph import adjacency_from_edges
-from brgcl.tasks.soft_labels import soft_targets
+from brgcl.tasks.classifiers import soft_targets
 
 LABELS = torch.tensor([0, -1, 1, -1, -1, 1])
 # one update with alpha 0.1 on the path 0-1-2-3-4-5: 0.9 * mean over neighbours and self + 0.1 * own

@@ -1,0 +1,66 @@
+"""What is done to representations after the encoder, and how many directions they use.
+
+All rows of a trained encoder share a large component, which says nothing about any node. Without
+it, cosines and distances between rows tell nodes apart better. For clusters, rows are also averaged
+over the neighbourhood.
+"""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from brgcl.method.confidence import propagate_from
+from brgcl.method.sparse import Matrix
+
+ROUNDING = 1e-5  # a row this close to the mean is the mean, up to rounding
+
+
+def center_rows(h: Tensor, mean: Tensor) -> Tensor:
+    """Subtract a mean row and give rows unit length again; a row at the mean becomes 0.
+
+    Args:
+        h: Rows of unit length, `(N, D)`.
+        mean: Mean row of the training graph, `(D,)`.
+
+    Example:
+        >>> center_rows(torch.tensor([[0.6, 0.8], [0.6, -0.8]]), torch.tensor([0.6, 0.0]))
+        tensor([[ 0.,  1.],
+                [ 0., -1.]])
+    """
+    return F.normalize(h - mean, dim=1, eps=ROUNDING)
+
+
+def smooth_rows(z: Tensor, transition: Matrix, *, alpha: float = 0.1, T: int = 6) -> Tensor:
+    """Spread rows over the graph as pseudo labels are spread, and give them unit length again.
+
+    Args:
+        z: Representations, `(N, D)`.
+        transition: Row-stochastic adjacency with self-loops, `(N, N)`.
+        alpha: Share of its own row that a node keeps in each step.
+        T: Number of steps, of which the first is the start.
+    """
+    return F.normalize(propagate_from(z, transition, alpha, T), dim=1)
+
+
+def effective_rank(h: Tensor, max_rows: int = 2000) -> float:
+    """Number of directions that unit rows use: exp(entropy of the shares of variance).
+
+    The shares are the eigenvalues of the D x D covariance, divided by their sum (Roy & Vetterli
+    2007, on squared singular values). It lies between 1 and D; equal rows have 0, and so have rows
+    that are not finite.
+
+    Args:
+        h: Representations, `(N, D)`; they are scaled to unit length here.
+        max_rows: Rows looked at, evenly spaced, so that the cost does not grow with N.
+
+    Example:
+        >>> round(effective_rank(torch.cat([torch.eye(3), -torch.eye(3)])), 3)
+        3.0
+    """
+    h = F.normalize(h.detach()[:: max(1, -(-len(h) // max_rows))], dim=1)
+    h = h - h.mean(0)
+    if not float(h.square().sum()) > ROUNDING**2 * len(h):  # also where rows are not finite
+        return 0.0
+    variance = torch.linalg.eigvalsh(h.T @ h).double().clamp_min(0)
+    share = variance / variance.sum()
+    return float(torch.special.entr(share).sum().exp())
