@@ -218,7 +218,8 @@ def test_embed_is_the_run_of_the_same_seed_in_python(run, own, files, tmp_path):
 
 def test_a_number_of_clusters_at_its_cap_is_a_lower_bound(run, own, tmp_path):
     """Defect 33: K = 64, the cap, was printed as found."""
-    capped = ["--set", "xi=1e-6", "--set", "max_prototypes=2"]
+    capped = ["xi=1e-6", "max_prototypes=2", "reported=prototypes"]
+    capped = [word for setting in capped for word in ("--set", setting)]
     code, out, err = run("embed", *own(), *QUICK, *capped, "--out", tmp_path / "run")
     assert code == 0, err
     assert ">= 2 (cap reached)" in out

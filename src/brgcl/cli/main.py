@@ -5,13 +5,15 @@ the standard library is imported here before `main` runs, so that Ctrl-C is hear
 """
 
 import os
+import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 def main() -> NoReturn:
     """Run the command line."""
     debug = "--debug" in sys.argv
+    handlers = _hear_ctrl_c()
     try:
         code = _run(sys.argv[1:])
     except KeyboardInterrupt:
@@ -20,12 +22,29 @@ def main() -> NoReturn:
         if debug:
             raise
         code = _explain(error)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if hasattr(signal, "alarm"):
+            signal.alarm(0)
     if code == 130:
         resumes = "--checkpoint" in sys.argv or sys.argv[1:3] == ["bench", "run"]
         more = "; the same command goes on from here" if resumes else ""
         sys.stderr.write(f"brgcl: stopped{more}\n")
     _flush()
     sys.exit(code)
+
+
+def _hear_ctrl_c() -> dict[int, Any]:
+    """Repeat Ctrl-C until it is heard: some libraries swallow it while they are imported."""
+
+    def stop(number: int, frame: Any) -> NoReturn:
+        if hasattr(signal, "alarm"):
+            signal.alarm(3)
+        raise KeyboardInterrupt
+
+    numbers = [signal.SIGINT, *([signal.SIGALRM] if hasattr(signal, "SIGALRM") else [])]
+    return {number: signal.signal(number, stop) for number in numbers}
 
 
 def _run(arguments: list[str]) -> int:

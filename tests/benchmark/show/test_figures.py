@@ -164,11 +164,11 @@ def test_one_level_is_plotted_as_dots_with_hollow_published_values():
     assert [text.get_text() for text in first.get_yticklabels()] == list(experiment.rows)
     assert not any(text.get_text() for text in second.get_yticklabels())
     hollow = [line for line in first.get_lines() if line.get_label().endswith("published")]
-    assert len(hollow) == 4
+    assert len(hollow) == 6
     assert all(line.get_markerfacecolor() == "white" for line in hollow)
     x, _ = values(first, "decoupled+confident, published")
     assert x == pytest.approx([79.3])
-    assert len(first.collections) == 4  # error bars
+    assert len(first.collections) == 6  # error bars
 
 
 def test_a_chosen_level_is_plotted_as_dots(experiment):
