@@ -25,7 +25,7 @@ from brgcl.methods import METHODS
 
 ORDER = (
     "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
-    "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
+    "ladder", "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
     "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
     "probe", "negatives",
 )  # fmt: skip
