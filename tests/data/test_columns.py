@@ -242,3 +242,9 @@ def test_id_may_be_a_column_of_one_file_only(write):
         read_graph(edges, features, id="what")
     with pytest.raises(InputError, match=r"label= is 'what', but there is neither a table"):
         read_graph(edges, label="what")
+
+
+def test_labels_with_known_names_have_a_header_whatever_holds_for_the_edges(write):
+    edges, labels = write("e.csv", "ann,bob\nbob,cy\n"), write("l.csv", "id,label\nann,x\ncy,y\n")
+    data = read_graph(edges, labels=labels, header=False)
+    assert (list(data.node_ids), list(data.class_names)) == (["ann", "bob", "cy"], ["x", "y"])

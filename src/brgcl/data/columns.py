@@ -96,6 +96,8 @@ def settle_header(
         return table
     if any(name in first for name in given):
         header = True
+    elif num_ids == 1 and _only(first, ID) and _only(first, LABEL):
+        header = True  # it says so itself, whatever holds for the edges
     elif header is None:
         header = _recognise_header(table, first, any(name is not None for name in given), num_ids)
     return table.with_header() if header else table

@@ -81,7 +81,8 @@ def read_graph(
         header: Whether the first row of `edges` and `labels` holds names. By default this is
             recognised, and asked for where it cannot be. A column that is named by an argument
             means that its file has a header; without one the columns are "column 1", "column 2",
-            ... A table of features always has a header.
+            ... A table of features always has a header, and so has a table of
+            labels that begins with recognised names of both columns.
 
     Returns:
         The checked graph, with `node_ids` and `class_names`; see `check_graph`.
