@@ -127,7 +127,7 @@ def test_an_empty_or_absent_folder_may_be_claimed_and_is_not_made(tmp_path):
 
 def test_a_folder_with_files_needs_overwrite(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
-    with pytest.raises(InputError, match="is not empty; give another --out or add --overwrite"):
+    with pytest.raises(InputError, match="is not empty; choose another or allow overwriting"):
         claim_folder(tmp_path, overwrite=False)
     claim_folder(tmp_path, overwrite=True)
     assert (tmp_path / "mine.txt").read_text() == "keep"

@@ -114,9 +114,9 @@ def claim_folder(path: Path, *, overwrite: bool) -> None:
         InputError: The path is a file, or the folder is not empty and `overwrite` is off.
     """
     if path.exists() and not path.is_dir():
-        raise InputError(f"'{path}' is a file, not a folder; give another --out")
+        raise InputError(f"'{path}' is a file, not a folder; choose another path")
     if path.is_dir() and not overwrite and any(path.iterdir()):
-        raise InputError(f"folder '{path}' is not empty; give another --out or add --overwrite")
+        raise InputError(f"folder '{path}' is not empty; choose another or allow overwriting")
 
 
 def _plain(value: Any) -> Any:
