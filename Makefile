@@ -33,7 +33,7 @@ help:
 	@touch $@
 
 .venv/setup.done: .venv/test.done
-	$(INSTALL) --editable '.[report,tune,interop]'
+	$(INSTALL) --editable '.[report,review,tune,interop,scale]'
 	@touch $@
 
 setup: .venv/setup.done
