@@ -36,6 +36,15 @@ def test_the_index_of_a_frame_and_a_series_hold_ids():
     same(from_pandas(EDGES, nameless, labels), from_pandas(EDGES, FEATURES, LABELS))
 
 
+def test_an_index_that_counts_holds_ids_too(caplog):
+    edges = pd.DataFrame({"source": [0, 1], "target": [1, 2]})
+    features = pd.DataFrame({"a": [1.0, 2.0, 3.0]})
+    graph = from_pandas(edges, features, pd.Series(["x", "y"]))
+    assert graph.node_ids.tolist() == [0, 1, 2]
+    assert graph.y.tolist() == [0, 1, -1]
+    assert not caplog.records
+
+
 def test_polars_frames_are_read_as_pandas_frames():
     frames = [pl.from_pandas(frame) for frame in (EDGES, FEATURES, LABELS)]
     same(from_pandas(*frames), from_pandas(EDGES, FEATURES, LABELS))
@@ -52,7 +61,11 @@ def test_features_may_be_a_matrix(kind):
     ("arguments", "message"),
     [
         ((EDGES.drop(columns="v"),), "cannot tell which two columns"),
-        ((EDGES, FEATURES.drop(columns="id")), "features: cannot tell which column holds the ids"),
+        (
+            (EDGES, pl.from_pandas(FEATURES.drop(columns="id"))),
+            "cannot tell which column holds the",
+        ),
+        ((EDGES, FEATURES.drop(columns="id")), "edges row 0: id 'ann' is not in features"),
         ((EDGES, FEATURES.assign(age=["a", "b", "c", "d"])), "column 'age' holds .*not numbers"),
         ((EDGES, FEATURES.head(3)), "edges row 0: id 'ann' is not in features"),
         ((EDGES, None, LABELS.assign(node=["zoe", "bob"])), "labels row 0: id 'zoe'"),

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor
+from brgcl.data.columns import has_id_column
 from brgcl.data.files import join_tables
 from brgcl.data.graphs import check_graph
 from brgcl.data.table_files import TableFile, check_names
@@ -59,11 +60,13 @@ def from_pandas(
     nodes: TableFile | Tensor | None = None
     if features is not None:
         frame = hasattr(features, "columns")
-        nodes = _table("features", features) if frame else attribute_tensor(features, "features")
+        nodes = (
+            _table("features", features, id) if frame else attribute_tensor(features, "features")
+        )
     return join_tables(
         _table("edges", edges),
         nodes,
-        None if labels is None else _table("labels", labels),
+        None if labels is None else _table("labels", labels, id),
         listed=Path("edges" if features is None else "features"),
         source=source, target=target, weight=weight, id=id, label=label,
     )  # fmt: skip
@@ -97,7 +100,7 @@ def to_pandas(graph: Data) -> tuple["pd.DataFrame", "pd.DataFrame"]:
     return edges, pd.concat([about, x], axis=1)
 
 
-def _table(what: str, frame: Any) -> TableFile:
+def _table(what: str, frame: Any, id: str | None = None) -> TableFile:
     """A frame as the table of a file that is called `what`."""
     import pandas as pd
 
@@ -109,10 +112,13 @@ def _table(what: str, frame: Any) -> TableFile:
         names = [str(name) for name in frame.columns]
         check_names(Path(what), names)
         frame = frame.set_axis(names, axis=1)
+        by_index = what != "edges" and not has_id_column(names, id)  # even if it just counts
         kinds = frame.dtypes.items()
         sparse = {n: kind.subtype for n, kind in kinds if isinstance(kind, pd.SparseDtype)}
         try:
-            table = pa.Table.from_pandas(frame.astype(sparse))  # Arrow has no sparse columns
+            table = pa.Table.from_pandas(  # Arrow has no sparse columns
+                frame.astype(sparse), preserve_index=True if by_index else None
+            )
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise InputError(
                 f"{what}: a column holds values of several kinds ({error.args[-1]}); "
