@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from brgcl.tasks.cluster import cluster as cluster
     from brgcl.tasks.label_errors import find_label_errors as find_label_errors
     from brgcl.tasks.label_noise import LabelNoiseModel as LabelNoiseModel
+    from brgcl.track import mlflow_callback as mlflow_callback
+    from brgcl.track import tensorboard_callback as tensorboard_callback
 else:  # importing brgcl loads none of torch, scikit-learn and pandas
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -55,5 +57,6 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "tasks.cluster": ["cluster"],
             "tasks.label_errors": ["find_label_errors"],
             "tasks.label_noise": ["LabelNoiseModel"],
+            "track": ["mlflow_callback", "tensorboard_callback"],
         },
     )
