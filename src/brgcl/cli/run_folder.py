@@ -107,18 +107,12 @@ def claim_folder(path: Path, *, overwrite: bool, reviewed: bool = False) -> Iter
         InputError: The folder cannot be written to, has files in it that the run would replace,
             or another command is writing into it.
     """
-    from filelock import FileLock, Timeout
-
     if path.exists() and not path.is_dir():
         raise InputError(f"'{path}' is a file, not a folder; give another --out")
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path / LOCK, timeout=0).acquire()
-    except Timeout:
-        raise InputError(
-            f"another command is writing into '{path}'; wait for it or give another --out"
-        ) from None
+        lock = _lock(path)
     except OSError as error:
         _remove(made)
         raise InputError(
@@ -134,10 +128,31 @@ def claim_folder(path: Path, *, overwrite: bool, reviewed: bool = False) -> Iter
             say(f"'{path}' holds an unfinished run: {', '.join(folder.files)}")
         raise
     finally:
-        (path / LOCK).unlink(missing_ok=True)
-        lock.lock.release()
+        lock()
         if folder is None or not folder.files:
             _remove(made)
+
+
+def write_anew(path: Path, name: str, write: Callable[..., None], *content: Any) -> None:
+    """Write one file of a run that is there, such as its report, and note its new checksum.
+
+    Raises:
+        InputError: The folder has no run, another command is writing into it, or the file is a
+            link, was changed, or is not of the run.
+    """
+    from brgcl.atomic_files import write_json
+
+    release = _lock(path)
+    try:
+        about = _read_about(path)
+        if not about:
+            raise InputError(f"'{path}' holds no run of brgcl; give the folder of one")
+        _check_file(path, name, about["files"])
+        write(path / name, *content)
+        about["files"][name] = _checksum(path / name)
+        write_json(path / ABOUT, about)
+    finally:
+        release()
 
 
 def last_command(path: Path) -> str | None:
@@ -182,15 +197,38 @@ def _check_content(path: Path, overwrite: bool, reviewed: bool) -> dict[str, str
     about = _read_about(path)
     known = {**about["files"], ABOUT: None} if about else {}
     for name in (*FILES, ABOUT):
-        file = path / name
-        link = next((p for p in (file, file.parent) if p != path and p.is_symlink()), None)
-        changed = known.get(name) is not None and file.is_file() and _checksum(file) != known[name]
-        if link is not None or changed or (file.exists() and name not in known):
-            why = "is a link" if link else "was changed" if changed else "was not written by brgcl"
-            raise InputError(
-                f"'{link or file}' {why} and would be replaced; move it or give another --out"
-            )
+        _check_file(path, name, known)
     return {name: checksum for name, checksum in known.items() if name in FILES}
+
+
+def _check_file(path: Path, name: str, known: Mapping[str, str | None]) -> None:
+    """Check that a file may be replaced: it is not there, or as the run before left it."""
+    file = path / name
+    link = next((p for p in (file, file.parent) if p != path and p.is_symlink()), None)
+    changed = known.get(name) is not None and file.is_file() and _checksum(file) != known[name]
+    if link is not None or changed or (file.exists() and name not in known):
+        why = "is a link" if link else "was changed" if changed else "was not written by brgcl"
+        raise InputError(
+            f"'{link or file}' {why} and would be replaced; move it or give another --out"
+        )
+
+
+def _lock(path: Path) -> Callable[[], None]:
+    """Lock a folder for one command; returns what unlocks it."""
+    from filelock import FileLock, Timeout
+
+    try:
+        lock = FileLock(path / LOCK, timeout=0).acquire()
+    except Timeout:
+        raise InputError(
+            f"another command is writing into '{path}'; wait for it or give another --out"
+        ) from None
+
+    def release() -> None:
+        (path / LOCK).unlink(missing_ok=True)
+        lock.lock.release()
+
+    return release
 
 
 def _read_about(path: Path) -> dict[str, Any]:
