@@ -11,6 +11,7 @@ from brgcl.cli.console import print_line
 from brgcl.cli.demo import demo
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
+from brgcl.cli.review import review
 from brgcl.cli.tune import tune
 
 app = typer.Typer(
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, embed, classify, cluster, tune, datasets, methods, version):
+for command in (demo, embed, classify, cluster, review, tune, datasets, methods, version):
     app.command()(command)
 app.add_typer(bench, name="bench")
 
