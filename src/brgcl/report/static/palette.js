@@ -76,10 +76,19 @@ const BrgclPalette = (() => {
     const path = document.createElementNS(space, "path");
     path.setAttribute("d", PATHS[shapeOf(code)]);
     path.setAttribute("fill", css(ofClass(code)));
+    path.dataset.code = String(code);
     path.setAttribute("fill-rule", "evenodd");
     picture.append(path);
     return picture;
   }
+
+  function recolour() {
+    for (const path of document.querySelectorAll(".swatch path"))
+      path.setAttribute("fill", css(ofClass(Number(path.dataset.code))));
+  }
+  document.addEventListener("brgcl:theme", recolour);
+  if (window.matchMedia)
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 
   return { theme, ofClass, ofNumber, shapeOf, css, swatch };
 })();
