@@ -12,7 +12,7 @@ from brgcl.cli import run_files
 from brgcl.cli.run_files import edge_table, node_map, write_run
 from brgcl.cli.run_folder import claim_folder
 from brgcl.contract import Fitted
-from brgcl.report.report import has_report_extra
+from brgcl.report.extra import has_report_extra
 
 needs_report = pytest.mark.skipif(not has_report_extra(), reason="needs the report extra")
 TINY = ("epochs=3", "hidden=16", "dim=8", "warmup_epochs=1")
@@ -58,19 +58,19 @@ def test_a_method_without_a_history_writes_none(run, own, tmp_path):
 
 def test_nodes_that_are_not_placed_are_null(monkeypatch, tmp_path):
     z = torch.arange(10.0).reshape(5, 2)
-    monkeypatch.setattr("brgcl.report.report.has_report_extra", lambda: True)
+    monkeypatch.setattr("brgcl.report.extra.has_report_extra", lambda: True)
     placed = np.array([1, 4]), np.array([[1.0, 2.0], [3.0, 4.0]])
     monkeypatch.setattr("brgcl.report.figures.place_nodes", lambda z, seed: placed)
     columns = node_map(z)
     assert np.isnan(columns["map_x"][[0, 2, 3]]).all()
     assert columns["map_y"][[1, 4]].tolist() == [2.0, 4.0]
-    monkeypatch.setattr("brgcl.report.report.has_report_extra", lambda: False)
+    monkeypatch.setattr("brgcl.report.extra.has_report_extra", lambda: False)
     frame = pd.DataFrame({"node_id": range(5), **node_map(z)})
     assert frame["map_x"].isna().all()
 
 
 def test_suspects_are_joined_to_their_nodes_by_id(monkeypatch, tmp_path):
-    monkeypatch.setattr("brgcl.report.report.has_report_extra", lambda: False)
+    monkeypatch.setattr("brgcl.report.extra.has_report_extra", lambda: False)
     data = Data(edge_index=torch.tensor([[0, 1], [1, 0]]), node_ids=["a", "b", "c", "=1+1"])
     suspects = pd.DataFrame(
         {

@@ -57,7 +57,7 @@ def write_run(
     import pandas as pd
 
     from brgcl.atomic_files import write_csv, write_json, write_parquet
-    from brgcl.report.report import has_report_extra
+    from brgcl.report.extra import has_report_extra
 
     folder.about["title"] = title
     if fitted is not None:
@@ -109,7 +109,7 @@ def node_map(z: "Tensor", *, seed: int = 0) -> dict[str, Any]:
     """
     import numpy as np
 
-    from brgcl.report.report import has_report_extra
+    from brgcl.report.extra import has_report_extra
 
     places = np.full((len(z), 2), np.nan, dtype=np.float32)
     if has_report_extra():
@@ -121,21 +121,6 @@ def node_map(z: "Tensor", *, seed: int = 0) -> dict[str, Any]:
 
 
 def _write_page(path: Path, run: Path) -> None:
-    import importlib
+    from brgcl.report.page import write_page
 
-    try:
-        page = importlib.import_module("brgcl.report.page")
-    except ModuleNotFoundError:  # TODO: goes when the page is there
-        import json
-
-        from brgcl import __version__
-        from brgcl.report.report import Report, Table, write_report
-
-        metrics = json.loads((run / "metrics.json").read_text("utf-8"))
-        title = json.loads((run / "run.json").read_text("utf-8"))["title"]
-        rows = [[name, str(value)] for name, value in metrics.items()]
-        write_report(
-            path, Report(title, [], [Table("Results", ["name", "value"], rows)]), __version__
-        )
-        return
-    page.write_page(run, path)
+    write_page(run, path)
