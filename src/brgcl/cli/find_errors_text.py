@@ -21,6 +21,8 @@ def print_suspects(suspects: "pd.DataFrame", top: int) -> None:
     """
     from rich.table import Table
 
+    from brgcl.report.sentences import percent
+
     flagged = suspects[suspects["is_error"]]
     shown = (flagged if len(flagged) else suspects[:UNFLAGGED])[:top]
     if not len(shown):
@@ -47,6 +49,8 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
     Args:
         found: What `--json` prints.
     """
+    from brgcl.report.sentences import percent
+
     labels, suspects = found["num_labelled"], found["num_suspects"]
     rate, interval = found["estimated_error_rate"], found.get("error_interval")
     told = []
@@ -88,16 +92,6 @@ def next_steps(run: Path | None, applied: Path | None) -> list[str]:
     if applied is None:
         steps.append("  --apply corrected.csv  with this command: take every suggestion")
     return steps
-
-
-def percent(share: float) -> str:
-    """Show a share; a share that is not 0 does not look like it.
-
-    Example:
-        >>> percent(0.1234), percent(0.0004), percent(0.0)
-        ('12.3 %', '<0.1 %', '0.0 %')
-    """
-    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
 
 
 def _range(low: float, high: float) -> str:
