@@ -67,10 +67,10 @@ def found(wrong, tmp_path_factory):
         pytest.MonkeyPatch.context() as patch,
         contextlib.redirect_stdout(streams[0]),
         contextlib.redirect_stderr(streams[1]),
-        pytest.raises(SystemExit) as exit,
     ):
         patch.setattr(sys, "argv", ["brgcl", *map(str, words)])
-        cli.main()
+        with pytest.raises(SystemExit) as exit:
+            cli.main()
     assert not exit.value.code, streams[1].getvalue()
     return out, json.loads(streams[0].getvalue()), streams[1].getvalue(), corrected
 

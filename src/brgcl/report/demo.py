@@ -16,9 +16,7 @@ from brgcl.evaluation.evaluate import Evaluation, Progress, Run, evaluate
 from brgcl.evaluation.score import Classified
 from brgcl.noise.graph import Noise
 from brgcl.noise.spec import NoiseSpec
-from brgcl.report.figures import draw_history, draw_map
-from brgcl.report.report import Report, Table
-from brgcl.tasks.label_errors import find_label_errors
+from brgcl.tasks.label_errors import LabelErrors, judge_labels
 from brgcl.tasks.metrics import nmi
 
 DEMO_NOISE = Noise(
@@ -37,10 +35,12 @@ class Demo:
         rows: What came out for each graph: accuracy of a GCN trained on the noisy labels and of a
             classifier on BRGCL's representations; clusters that BRGCL found and their NMI with the
             classes; labels that are wrong and that were suspected, with precision and recall.
+        errors: What was found out about the labels of the first graph.
     """
 
     ours: Evaluation
     rows: Sequence[Mapping[str, float]]
+    errors: LabelErrors
 
     @property
     def capped(self) -> bool:
@@ -58,27 +58,20 @@ class Demo:
         total["num_clusters_capped"] = self.capped
         return total | {"noise_realised": self.ours.summary()["noise_realised"]}
 
-    def report(self) -> Report:
-        """Put the table and the pictures together."""
-        total, first = self.summary(), self.ours.runs[0]
-        fitted = first.fitted
-        means = {name.removesuffix("_mean"): value for name, value in total.items()}
+    def table(self) -> dict[str, Any]:
+        """The table of all graphs and their mean: title, columns, rows of texts, note."""
+        means = {name.removesuffix("_mean"): value for name, value in self.summary().items()}
         named = [(str(run.seed), row) for run, row in zip(self.ours.runs, self.rows, strict=True)]
         rows = [_cells(name, row, self.capped) for name, row in [*named, ("mean", means)]]
-        return Report(
-            title="brgcl demonstration",
-            summary=[
-                "Generated citation-like graphs: 2,000 nodes, 7 classes, 20 labels a class. "
-                f"Noise: {DEMO_NOISE}. No validation labels were used.",
-                f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the "
-                f"test nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}.",
-            ],
-            tables=[Table("BRGCL and a GCN on the same noisy labels", COLUMNS, rows, NOTE)],
-            pictures=[
-                draw_map(fitted.representations, fitted.confidence, first.graph.y, "true class"),
-                draw_history(fitted.model.history_),
-            ],
-            settings=fitted.model.config.to_dict(),
+        title = "BRGCL and a GCN on the same noisy labels"
+        return {"title": title, "columns": COLUMNS, "rows": rows, "note": NOTE}
+
+    def sentence(self) -> str:
+        """What came out, in a sentence."""
+        total = self.summary()
+        return (
+            f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the test "
+            f"nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}."
         )
 
 
@@ -101,17 +94,23 @@ def run_demo(
         )
         for method, settings in (("brgcl", config), ("gcn", None))
     )  # fmt: skip
-    return Demo(ours, [_row(*runs) for runs in zip(ours.runs, gcn.runs, strict=True)])
+    judged = [_judge(run) for run in ours.runs]
+    rows = [_row(*parts) for parts in zip(ours.runs, gcn.runs, judged, strict=True)]
+    return Demo(ours, rows, judged[0])
 
 
-def _row(ours: Run, gcn: Run) -> dict[str, float]:
+def _judge(run: Run) -> LabelErrors:
+    z, given, confidence = run.fitted.representations, run.noisy.labels.train, run.fitted.confidence
+    return judge_labels(z, given, graph=run.noisy.graph, confidence=confidence, seed=run.seed)
+
+
+def _row(ours: Run, gcn: Run, errors: LabelErrors) -> dict[str, float]:
     given, truth = ours.noisy.labels.train, ours.noisy.truth.y
-    z, clusters = ours.fitted.representations, ours.fitted.clustering
+    clusters = ours.fitted.clustering
     assert clusters is not None
-    errors = find_label_errors(z, given, graph=ours.noisy.graph, seed=ours.seed)
-    nodes = torch.tensor(errors["node"].tolist())
+    nodes = torch.tensor(errors.frame["node"].tolist())
     wrong = given[nodes] != truth[nodes]
-    suspected = torch.tensor(errors["is_error"].tolist())
+    suspected = torch.tensor(errors.frame["is_error"].tolist())
     num_wrong, num_suspected = int(wrong.sum()), int(suspected.sum())
     hits = int((wrong & suspected).sum())
     return {
