@@ -46,7 +46,8 @@ ARROWS = {
         "benchmark.run_spec", "benchmark.experiment", "benchmark.records", "benchmark.schedule",
     ),
     "tune": (*METHODS, "evaluation", "pictures"),
-    "cli": (*METHODS, "evaluation", "benchmark", "tune", "report", "pictures", "__init__"),
+    "review": GROUND,
+    "cli": (*METHODS, "evaluation", "benchmark", "tune", "report", "review", "pictures", "__init__"),
     "__main__": ("cli",),
     "__init__": METHODS,
 }  # fmt: skip

@@ -9,8 +9,10 @@ from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
 from brgcl.cli.demo import demo
+from brgcl.cli.find_errors import find_errors
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
+from brgcl.cli.review import review
 from brgcl.cli.tune import tune
 
 app = typer.Typer(
@@ -19,7 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, embed, classify, cluster, tune, datasets, methods, version):
+for command in (
+    demo, embed, classify, cluster, find_errors, review, tune, datasets, methods, version,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -1,0 +1,229 @@
+"""The command `brgcl find-errors`."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from brgcl.cli.console import print_json, print_line, print_sentence, say
+from brgcl.cli.find_errors_text import next_steps, print_suspects, sentences
+from brgcl.cli.graph import opener, train
+from brgcl.cli.grouped import grouped, option
+from brgcl.cli.labels_to_judge import (
+    as_names,
+    class_names,
+    corrected_labels,
+    draw_labels,
+    rows_of,
+    take_decisions,
+)
+from brgcl.cli.options import GraphOptions, NoiseOptions, OutputOptions, Seed, SettingOptions
+from brgcl.cli.run_files import write_run
+from brgcl.cli.run_folder import FILES, REVIEW, claim_file
+from brgcl.errors import InputError, check_name
+from brgcl.progress import progress_bar
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from torch import Tensor
+    from torch_geometric.data import Data
+
+    from brgcl.contract import Fitted
+    from brgcl.evaluation.protocol import NoisyGraph
+
+LABELLED = ("all", "train")
+DETECTORS = ("brgcl",)
+
+
+@dataclass(frozen=True)
+class DetectorOptions(SettingOptions):
+    """How to judge labels."""
+
+    PANEL: ClassVar = "Detector"
+    detector: str = option("brgcl", f"One of {', '.join(DETECTORS)}.")
+    fdr: float = option(0.1, "Share of right labels allowed among those called wrong.")
+
+    def __post_init__(self) -> None:
+        check_name("detector", self.detector, DETECTORS)
+        if not 0 < self.fdr < 1:
+            raise InputError(f"--fdr must be above 0 and below 1, got {self.fdr:g}")
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """Which labels are judged."""
+
+    PANEL: ClassVar = "Labels"
+    labelled: str = option(
+        "all", "all labels there are, or those of the train nodes of a data set."
+    )
+    reviewed: Path | None = option(None, "Run folder whose reviewed labels count as certain.")
+
+    def __post_init__(self) -> None:
+        check_name("value of --labelled", self.labelled, LABELLED)
+        run = self.reviewed
+        if run is not None and not (run / REVIEW).is_file():
+            raise InputError(f"'{run}' has no review ({REVIEW}); brgcl review {run} begins one")
+
+
+@dataclass(frozen=True)
+class ErrorsOutput(OutputOptions):
+    """Where suspects go."""
+
+    top: int = option(20, "Rows of the printed table.", min=0)
+    apply: Path | None = option(None, "CSV file for corrected labels; no input is changed.")
+
+    def check_apply(self, graph: GraphOptions) -> None:
+        """Check that the file of corrected labels takes no other file's place."""
+        file = self.apply
+        if file is None:
+            return
+        if file.suffix.lower() != ".csv":
+            raise InputError(f"--apply writes CSV; give a name that ends in .csv, not '{file}'")
+        for name, source in graph.files.items():
+            if file.exists() and source.exists() and file.samefile(source):
+                raise InputError(
+                    f"--apply would replace '{file}', which --{name} reads; give another name"
+                )
+        if (
+            self.out is not None
+            and file.name in FILES
+            and file.parent.resolve() == self.out.resolve()
+        ):
+            raise InputError(f"'{file}' is a file of the run itself; give --apply another name")
+        claim_file(file, overwrite=self.overwrite)
+
+
+@grouped
+def find_errors(
+    graph: GraphOptions,
+    labels: LabelOptions,
+    detector: DetectorOptions,
+    noise: NoiseOptions,
+    output: ErrorsOutput,
+    seed: Seed = 0,
+) -> None:
+    """Find labels that are probably wrong, say why, and suggest better ones."""
+    from brgcl.atomic_files import write_csv
+
+    output.check_apply(graph)
+    with output.claim(reviewed=labels.reviewed) as folder:
+        config = detector.config(graph.graph)
+        how = {"detector": detector.detector, "fdr": detector.fdr, "labelled": labels.labelled}
+        data = opener(graph, folder, detector, noise, config, seed=seed, **how)(seed)
+        noisy = draw_labels(data, labels.labelled, noise.noise(), seed)
+        judged, certain = noisy.labels.train, None
+        if labels.reviewed is not None:
+            judged, certain = take_decisions(judged, data, labels.reviewed)
+        fitted, suspects, findings = judge(noisy, judged, certain, detector, config, seed)
+        found = {"dataset": data.name, "detector": detector.detector, **findings}
+        if noise.label_noise is not None:
+            scores = detection_scores(suspects, judged, certain, data)
+            scores["noise_realised"] = noisy.label_noise
+            found |= scores
+            findings = {**findings, "noise": scores}
+        if folder is not None:
+            has_truth = data.get("train_mask") is not None or noise.label_noise is not None
+            nodes = node_table(data, judged, certain, fitted, has_truth=has_truth)
+            title = f"Labels of {data.name}"
+            metrics = {name: v for name, v in found.items() if not isinstance(v, list | dict)}
+            write_run(
+                folder, noisy.graph, fitted, metrics, nodes, title=title, seed=seed,
+                suspects=suspects, findings=findings,
+            )  # fmt: skip
+    if output.apply is not None:
+        names = as_names(noisy.labels.train, class_names(data))
+        given = dict(zip(data.node_ids, names, strict=True))
+        write_csv(output.apply, corrected_labels(suspects, given))
+    steps = next_steps(None if folder is None else folder.path, output.apply)
+    if output.json_:
+        flagged = suspects[suspects["is_error"]].to_json(orient="records")
+        print_json({**found, "suspects": json.loads(flagged)})
+        for line in steps:
+            say(line)
+        return
+    print_suspects(suspects, output.top)
+    for sentence in sentences(found):
+        print_sentence(sentence)
+    for line in steps:
+        print_line(line)
+
+
+def judge(
+    noisy: "NoisyGraph",
+    judged: "Tensor",
+    certain: "Tensor | None",
+    detector: DetectorOptions,
+    config: Any,
+    seed: int,
+) -> "tuple[Fitted | None, pd.DataFrame, dict[str, Any]]":
+    """Judge labels by a detector.
+
+    Returns:
+        What was learned, a row for each labelled node, and what holds for all labels.
+    """
+    from brgcl.tasks.label_errors import judge_labels
+
+    fitted = train(noisy, detector.method, config, seed)
+    with progress_bar("judging labels") as report:
+        found = judge_labels(
+            fitted.representations, judged, graph=noisy.graph, certain=certain,
+            confidence=fitted.confidence, fdr=detector.fdr, seed=seed, report=report,
+        )  # fmt: skip
+    return fitted, found.frame, found.to_dict()
+
+
+def detection_scores(
+    suspects: "pd.DataFrame", judged: "Tensor", certain: "Tensor | None", data: "Data"
+) -> dict[str, float | None]:
+    """Measure how well the labels that were made wrong are found; decided ones do not count.
+
+    Returns:
+        Area under the ROC curve and average precision of the ranking, None where no label is wrong
+        or all are; precision, recall, F1 and Matthews' correlation of `is_error`.
+    """
+    import numpy as np
+    from sklearn import metrics
+
+    rows = rows_of(suspects["node"], data)
+    wrong = (judged != data.y)[rows].numpy()
+    counted = np.ones_like(wrong) if certain is None else ~certain[rows].numpy()
+    wrong, found = wrong[counted], suspects[counted]
+    doubt, called = 1 - found["score"], found["is_error"]
+    ranked = 0 < wrong.sum() < len(wrong)
+    scores = {
+        "auroc": metrics.roc_auc_score(wrong, doubt) if ranked else None,
+        "average_precision": metrics.average_precision_score(wrong, doubt) if ranked else None,
+        "precision": metrics.precision_score(wrong, called, zero_division=0),
+        "recall": metrics.recall_score(wrong, called, zero_division=0),
+        "f1": metrics.f1_score(wrong, called, zero_division=0),
+        "mcc": metrics.matthews_corrcoef(wrong, called),
+    }
+    return {name: None if score is None else float(score) for name, score in scores.items()}
+
+
+def node_table(
+    data: "Data",
+    judged: "Tensor",
+    certain: "Tensor | None",
+    fitted: "Fitted | None",
+    *,
+    has_truth: bool,
+) -> "pd.DataFrame":
+    """One row per node: its labels, whether they were reviewed, and its cluster."""
+    import pandas as pd
+
+    names = class_names(data)
+    columns: dict[str, Any] = {
+        "node_id": list(data.node_ids),
+        "label_given": as_names(judged, names),
+    }
+    if has_truth:
+        columns["label_true"] = as_names(data.y, names)
+    if certain is not None:
+        columns["reviewed"] = certain.numpy()
+    if fitted is not None and fitted.clustering is not None:
+        columns["cluster"] = fitted.clustering.assignment.numpy()
+    if fitted is not None and fitted.confidence is not None:
+        columns["confidence"] = fitted.confidence.numpy()
+    return pd.DataFrame(columns)
