@@ -161,6 +161,23 @@ def last_command(path: Path) -> str | None:
     return about["command"][1] if about else None
 
 
+def rewrite_file(path: Path, name: str, write: Callable[[], object]) -> None:
+    """Write a file of the run in a folder anew, and note its checksum in `run.json`.
+
+    Raises:
+        InputError: A file of that name is there which the run does not list.
+    """
+    from brgcl.atomic_files import write_json
+
+    about = _read_about(path)
+    if (path / name).exists() and about and name not in about["files"]:
+        raise InputError(f"'{path / name}' was not written by brgcl; move it or give --out FILE")
+    write()
+    if about:
+        about["files"][name] = _checksum(path / name)
+        write_json(path / ABOUT, about)
+
+
 def claim_file(path: Path, *, overwrite: bool) -> None:
     """Check that a file can be written; nothing is created yet.
 

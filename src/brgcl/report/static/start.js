@@ -67,6 +67,7 @@
   wanted.errors = anyError;
   const table = new BrgclTable(find("table"), rows.columns, {
     label: judged ? "Suspicious labels" : "Nodes",
+    narrowHeight: judged ? 54 : 36,
     empty: "No rows are left; change the filters.",
     onSelect: (row) => choose(rows.node(row)),
   });
