@@ -12,6 +12,7 @@ from brgcl.cli.demo import demo
 from brgcl.cli.find_errors import find_errors
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
+from brgcl.cli.report import report
 from brgcl.cli.review import review
 from brgcl.cli.tune import tune
 
@@ -22,7 +23,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo, embed, classify, cluster, find_errors, review, tune, datasets, methods, version,
+    demo, embed, classify, cluster, find_errors, report, review, tune, datasets, methods,
+    version,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")

@@ -1,5 +1,6 @@
 """The command `brgcl demo`."""
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -33,16 +34,16 @@ def demo(
         config = method.config("demo")
         say(f"Generated graphs of 2,000 nodes, 7 classes, 20 labels a class; noise: {DEMO_NOISE}.")
         shown = run_demo(draws, config, progress_bar)
-        table, first = shown.table(), shown.ours.runs[0]
+        table, first = shown.comparison(), shown.ours.runs[0]
         folder.about = {
-            "inputs": {"dataset": "demo"}, "method": "brgcl", "settings": config.to_dict(),
-            "noise": str(DEMO_NOISE), "protocol": "no-val", "seeds": list(draws),
-            "tables": [table],
+            "inputs": {"dataset": "demo"}, "method": "brgcl",
+            "settings": dataclasses.asdict(config), "noise": str(DEMO_NOISE),
+            "protocol": "no-val", "seeds": list(draws), "tables": [table],
         }  # fmt: skip
         write_run(
             folder, first.noisy.graph, first.fitted, shown.summary(), shown.ours.nodes(),
-            title="brgcl demonstration", seed=first.seed, suspects=shown.errors.frame,
-            findings=shown.errors.to_dict(),
+            title="Demonstration on a generated graph", seed=first.seed,
+            suspects=shown.suspects, findings=shown.suspects.attrs,
         )  # fmt: skip
     if json_:
         print_json(shown.summary())
@@ -51,7 +52,7 @@ def demo(
     print_line(table["note"])
     print_line(shown.sentence())
     print_line(
-        f"The first graph in a report: {out / 'report.html'}. What to do next:\n"
-        f"  brgcl review {out}   go through its suspicious labels\n"
-        "  brgcl find-errors --edges FILE --labels FILE --out run   the same for your own graph"
+        f"Report on the first graph: {out / 'report.html'}. What to do next:\n"
+        f"  brgcl review {out}  decide on its suspicious labels\n"
+        "  brgcl find-errors --edges FILE --labels FILE --out run  the same for your own graph"
     )

@@ -133,7 +133,7 @@ def claim_folder(path: Path, *, overwrite: bool, reviewed: bool = False) -> Iter
             _remove(made)
 
 
-def write_anew(path: Path, name: str, write: Callable[..., None], *content: Any) -> None:
+def write_anew(path: Path, name: str, write: Callable[[Path], object]) -> None:
     """Write one file of a run that is there, such as its report, and note its new checksum.
 
     Raises:
@@ -142,13 +142,20 @@ def write_anew(path: Path, name: str, write: Callable[..., None], *content: Any)
     """
     from brgcl.atomic_files import write_json
 
-    release = _lock(path)
+    about = _read_about(path)
+    if not about:
+        raise InputError(
+            f"'{path}' holds no run (run.json); give the folder that a command wrote with --out"
+        )
     try:
-        about = _read_about(path)
-        if not about:
-            raise InputError(f"'{path}' holds no run of brgcl; give the folder of one")
+        release = _lock(path)
+    except OSError as error:
+        raise InputError(
+            f"cannot write into '{path}': {error.strerror}; give another --out"
+        ) from error
+    try:
         _check_file(path, name, about["files"])
-        write(path / name, *content)
+        write(path / name)
         about["files"][name] = _checksum(path / name)
         write_json(path / ABOUT, about)
     finally:

@@ -7,7 +7,7 @@ taken from other nodes, 10 % spurious edges.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,8 +16,11 @@ from brgcl.evaluation.evaluate import Evaluation, Progress, Run, evaluate
 from brgcl.evaluation.score import Classified
 from brgcl.noise.graph import Noise
 from brgcl.noise.spec import NoiseSpec
-from brgcl.tasks.label_errors import LabelErrors, judge_labels
+from brgcl.tasks.label_errors import find_label_errors
 from brgcl.tasks.metrics import nmi
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEMO_NOISE = Noise(
     labels=NoiseSpec("symmetric", 0.3),
@@ -35,12 +38,12 @@ class Demo:
         rows: What came out for each graph: accuracy of a GCN trained on the noisy labels and of a
             classifier on BRGCL's representations; clusters that BRGCL found and their NMI with the
             classes; labels that are wrong and that were suspected, with precision and recall.
-        errors: What was found out about the labels of the first graph.
+        suspects: The training labels of the first graph, the most suspicious first.
     """
 
     ours: Evaluation
     rows: Sequence[Mapping[str, float]]
-    errors: LabelErrors
+    suspects: "pd.DataFrame"
 
     @property
     def capped(self) -> bool:
@@ -58,23 +61,23 @@ class Demo:
         total["num_clusters_capped"] = self.capped
         return total | {"noise_realised": self.ours.summary()["noise_realised"]}
 
-    def table(self) -> dict[str, Any]:
-        """The table of all graphs and their mean: title, columns, rows of texts, note."""
+    def comparison(self) -> dict[str, Any]:
+        """The table of both methods, one row per graph and their mean, as text."""
         means = {name.removesuffix("_mean"): value for name, value in self.summary().items()}
         named = [(str(run.seed), row) for run, row in zip(self.ours.runs, self.rows, strict=True)]
         rows = [_cells(name, row, self.capped) for name, row in [*named, ("mean", means)]]
-        title = "BRGCL and a GCN on the same noisy labels"
-        return {"title": title, "columns": COLUMNS, "rows": rows, "note": NOTE}
+        return {"title": TITLE, "columns": COLUMNS, "rows": rows, "note": NOTE}
 
     def sentence(self) -> str:
-        """What came out, in a sentence."""
+        """Say which method is better."""
         total = self.summary()
         return (
-            f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the test "
-            f"nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}."
+            f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the "
+            f"test nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}."
         )
 
 
+TITLE = "BRGCL and a GCN on the same noisy labels"
 COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec", "rec")
 NOTE = (
     "Accuracy on test nodes and the difference in points; K clusters found without labels and "
@@ -95,22 +98,22 @@ def run_demo(
         for method, settings in (("brgcl", config), ("gcn", None))
     )  # fmt: skip
     judged = [_judge(run) for run in ours.runs]
-    rows = [_row(*parts) for parts in zip(ours.runs, gcn.runs, judged, strict=True)]
+    rows = [_row(*each) for each in zip(ours.runs, gcn.runs, judged, strict=True)]
     return Demo(ours, rows, judged[0])
 
 
-def _judge(run: Run) -> LabelErrors:
+def _judge(run: Run) -> "pd.DataFrame":
     z, given, confidence = run.fitted.representations, run.noisy.labels.train, run.fitted.confidence
-    return judge_labels(z, given, graph=run.noisy.graph, confidence=confidence, seed=run.seed)
+    return find_label_errors(z, given, graph=run.noisy.graph, confidence=confidence, seed=run.seed)
 
 
-def _row(ours: Run, gcn: Run, errors: LabelErrors) -> dict[str, float]:
+def _row(ours: Run, gcn: Run, errors: "pd.DataFrame") -> dict[str, float]:
     given, truth = ours.noisy.labels.train, ours.noisy.truth.y
     clusters = ours.fitted.clustering
     assert clusters is not None
-    nodes = torch.tensor(errors.frame["node"].tolist())
+    nodes = torch.tensor(errors["node"].tolist())
     wrong = given[nodes] != truth[nodes]
-    suspected = torch.tensor(errors.frame["is_error"].tolist())
+    suspected = torch.tensor(errors["is_error"].tolist())
     num_wrong, num_suspected = int(wrong.sum()), int(suspected.sum())
     hits = int((wrong & suspected).sum())
     return {

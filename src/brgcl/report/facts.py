@@ -41,21 +41,17 @@ def graph_facts(run: Run) -> dict[str, Any]:
 
 
 def degree_ranges(degrees: np.ndarray) -> list[dict[str, Any]]:
-    """Count nodes by degree: one by one up to 8, then in ranges that double.
+    """Count nodes by degree, in ranges that double: 0, 1, 2, up to 4, up to 8, and so on.
 
     Example:
-        >>> degree_ranges(np.array([0, 1, 1, 9]))[:2]
-        [{'name': '0', 'count': 1}, {'name': '1', 'count': 2}]
+        >>> degree_ranges(np.array([0, 1, 1, 3]))[1:]
+        [{'name': '1', 'count': 2}, {'name': '2', 'count': 0}, {'name': '≤ 4', 'count': 1}]
     """
-    top = int(degrees.max(initial=0))
-    bounds = list(range(min(top, 8) + 2))
-    while bounds[-1] <= top:
-        bounds.append(2 * bounds[-1] - 1)
-    counts = np.histogram(degrees, [*bounds[:-1], bounds[-1] - 0.5])[0]
-    names = [
-        str(low) if high == low + 1 else f"{low}\u2013{high - 1}"
-        for low, high in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    last = [0, 1, 2]  # the largest degree of each range
+    while last[-1] < degrees.max(initial=0):
+        last.append(2 * last[-1])
+    counts = np.bincount(np.searchsorted(last, degrees), minlength=len(last))
+    names = [str(top) if top < 3 else f"≤ {top}" for top in last]
     return [{"name": n, "count": int(c)} for n, c in zip(names, counts, strict=True)]
 
 

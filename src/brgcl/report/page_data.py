@@ -45,7 +45,8 @@ def page_data(run: Run) -> dict[str, Any]:
             for pair in run.findings.get("classes") or []
         ],
         "error_rate_by_class": {
-            str(name): rate for name, rate in (run.findings.get("error_rate_by_class") or {}).items()
+            str(name): rate
+            for name, rate in (run.findings.get("error_rate_by_class") or {}).items()
         },
         "history": history_columns(run.history),
         "clusters": cluster_facts(run),

@@ -12,8 +12,6 @@ import pandas as pd
 from brgcl.atomic_files import refusing_damage
 from brgcl.errors import InputError
 
-FORMER_NAMES = {"prediction": "predicted", "pseudo_label": "cluster"}  # in older runs
-
 
 @dataclass(frozen=True)
 class Run:
@@ -69,9 +67,6 @@ def read_run(path: Path) -> Run:
     assert nodes is not None
     if "node_id" not in nodes:
         raise InputError(f"'{path / 'nodes.parquet'}' has no column node_id; run the command again")
-    for former, name in FORMER_NAMES.items():
-        if former in nodes and name not in nodes:
-            nodes = nodes.rename(columns={former: name})
     edges = _read_table(path / "edges.parquet")
     ends = None if edges is None else edges[["source", "target"]].to_numpy(np.int64)
     if ends is not None and len(ends) and not 0 <= ends.min() <= ends.max() < len(nodes):

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
+
 from brgcl.report.run import Run
 
 
@@ -19,14 +21,14 @@ class Headline:
 
 def headlines(run: Run) -> list[Headline]:
     """Say in three sentences what a run found."""
-    if run.suspects is not None and run.findings.get("num_labelled"):
-        return _about_labels(run)
+    if run.suspects is not None and len(run.suspects):
+        return _about_labels(run, run.suspects)
     return [*_about_results(run), _next_without_suspects(run)]
 
 
-def _about_labels(run: Run) -> list[Headline]:
+def _about_labels(run: Run, judged: pd.DataFrame) -> list[Headline]:
     found = run.findings
-    labels, suspects = int(found["num_labelled"]), int(found["num_suspects"])
+    labels, suspects = len(judged), int(judged["is_error"].sum())
     rate, interval = found.get("estimated_error_rate"), found.get("error_interval")
     fdr = found.get("fdr_estimated")
     if suspects:
@@ -82,7 +84,9 @@ def _next_without_suspects(run: Run) -> Headline:
     if labels is None or labels.notna().sum() == 0:
         return Headline("Next", "nodes.parquet has the results of every node.")
     graph = shlex.quote(run.dataset) if run.dataset else "GRAPH"
-    return Headline("Next", "ask which labels are wrong:", f"brgcl find-errors {graph} --out errors")
+    return Headline(
+        "Next", "ask which labels are wrong:", f"brgcl find-errors {graph} --out errors"
+    )
 
 
 def percent(share: float) -> str:

@@ -48,13 +48,13 @@ const BrgclCharts = (() => {
     let high = to ?? Math.max(...all);
     if (low === high) { low -= 0.5; high += 0.5; }
     const [start, end] = [xs[0], xs[xs.length - 1]];
-    const x = (v) => left + ((v - start) / (end - start || 1)) * (width - left - 8);
+    const x = (v) => left + ((v - start) / (end - start || 1)) * (width - left - 14);
     const y = (v) => 8 + (1 - (v - low) / (high - low)) * (height - bottom - 8);
     const picture = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img" }, figure);
     const last = series.map(({ name, values }) => `${name} ${short(values[values.length - 1])}`);
     drawn("title", {}, picture, `${title} over ${unit}s; at the end: ${last.join(", ")}`);
     for (const tick of ticks(low, high)) {
-      drawn("line", { class: "rule", x1: left, x2: width - 8, y1: y(tick), y2: y(tick) }, picture);
+      drawn("line", { class: "rule", x1: left, x2: width - 14, y1: y(tick), y2: y(tick) }, picture);
       drawn("text", { class: "tick", x: left - 6, y: y(tick) + 4, "text-anchor": "end" }, picture, short(tick));
     }
     for (const tick of ticks(start, end))

@@ -100,9 +100,14 @@ const BrgclReport = (() => {
     const columns = [
       { name: "node", title: "Node", width: "minmax(4rem, 1fr)", value: (r) => run.ids[s.node[r]] },
       { name: "given", title: "Given", width: "minmax(5rem, 1.3fr)", value: (r) => run.name(s.given[r]),
-        fill: (r, cell) => label(run, s.given[r], cell) },
+        fill: (r, cell) => label(run, s.given[r], cell), wide: true },
       { name: "suggested", title: "Suggested", width: "minmax(5rem, 1.3fr)",
-        value: (r) => run.name(s.suggested[r]), fill: (r, cell) => label(run, s.suggested[r], cell) },
+        value: (r) => run.name(s.suggested[r]), fill: (r, cell) => label(run, s.suggested[r], cell), wide: true },
+      { name: "labels", title: "Given, suggested", width: "minmax(6rem, 2.4fr)", narrow: true,
+        value: (r) => run.name(s.given[r]), fill: (r, cell) => {
+          cell.className = "two-lines";
+          for (const code of [s.given[r], s.suggested[r]]) label(run, code, element("div", "", cell));
+        } },
       { name: "score", title: "Right", number: true, width: "4.6rem",
         hint: "Probability that the given label is right; low = suspicious",
         value: (r) => s.score[r], fill: (r, cell) => {

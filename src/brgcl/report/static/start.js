@@ -67,6 +67,7 @@
   wanted.errors = anyError;
   const table = new BrgclTable(find("table"), rows.columns, {
     label: judged ? "Suspicious labels" : "Nodes",
+    narrowHeight: judged ? 54 : 36,
     empty: "No rows are left; change the filters.",
     onSelect: (row) => choose(rows.node(row)),
   });
@@ -177,7 +178,7 @@
   }
   window.brgclReport = { map, table, run };
   filter();
-  showNode(-1, []);
+  choose(anyError ? rows.node(table.rows[0]) : -1);
 
   // --- charts
   const charts = find("charts");
@@ -211,7 +212,8 @@
       act: (i, j) => choosePair(names[j], names[i]),
     });
     const note = "How often nodes of a true class (row) carry a given label (column), estimated. Click a cell to see its suspects.";
-    card("Which labels are confused", heat, element("p", "note", null, note)).classList.add("broad");
+    const made = card("Which labels are confused", heat, element("p", "note", null, note));
+    if (names.length > 8) made.classList.add("broad");
   }
   const rates = Object.entries(data.error_rate_by_class).filter(([, rate]) => rate !== null);
   if (rates.length) {
@@ -234,21 +236,6 @@
       ? "Size, and share of the commonest given label (dark)." : "Size.";
     card("Clusters", BrgclCharts.bars(entries), element("p", "note", null, pure + more));
   }
-  if (data.history.epoch && data.history.epoch.length > 1) {
-    const h = data.history;
-    const has = (name) => h[name].some((v) => v !== null);
-    const losses = [["node contrast", "node_loss"], ["prototype contrast", "proto_loss"]]
-      .filter(([, name]) => has(name)).map(([name, column]) => ({ name, values: h[column] }));
-    const one = (title, name, range) => has(name)
-      ? [BrgclCharts.lines(title, h.epoch, [{ name: title, values: h[name] }], range)] : [];
-    const plots = element("div", "plots");
-    plots.append(
-      ...(losses.length ? [BrgclCharts.lines("Loss", h.epoch, losses)] : []),
-      ...one("Effective rank", "effective_rank", { from: 0 }),
-      ...one("Prototypes", "num_prototypes", { from: 0 }),
-      ...one("Confident nodes, share", "confident_share", { from: 0, to: 1 }));
-    card("Training", plots).classList.add("broad");
-  }
   const graph = data.graph;
   const facts = element("dl", "facts");
   const fact = (name, value) => {
@@ -268,6 +255,21 @@
   }
   const graphCard = card("Graph", facts);
   if (graph.degrees) graphCard.append(BrgclCharts.columns("Nodes by degree", graph.degrees));
+  if (data.history.epoch && data.history.epoch.length > 1) {
+    const h = data.history;
+    const has = (name) => h[name].some((v) => v !== null);
+    const losses = [["node contrast", "node_loss"], ["prototype contrast", "proto_loss"]]
+      .filter(([, name]) => has(name)).map(([name, column]) => ({ name, values: h[column] }));
+    const one = (title, name, range) => has(name)
+      ? [BrgclCharts.lines(title, h.epoch, [{ name: title, values: h[name] }], range)] : [];
+    const plots = element("div", "plots");
+    plots.append(
+      ...(losses.length ? [BrgclCharts.lines("Loss", h.epoch, losses)] : []),
+      ...one("Effective rank", "effective_rank", { from: 0 }),
+      ...one("Prototypes", "num_prototypes", { from: 0 }),
+      ...one("Confident nodes, share", "confident_share", { from: 0, to: 1 }));
+    card("Training", plots).classList.add("broad");
+  }
 
   // --- theme and copying
   const theme = find("theme");

@@ -4,8 +4,9 @@
  *
  * columns   [{ name, title, width, value(row), text(row), fill(row, cell), wide }, ...]; value is
  *           what sorts, text what is shown (default: value), fill makes the cell instead of text,
- *           width a CSS grid track, wide columns are left out on narrow screens
- * options   label, onSelect(row), empty (what stands there when no row is left)
+ *           width a CSS grid track, wide columns are left out on narrow screens and narrow
+ *           ones shown there alone
+ * options   narrowHeight of a row on narrow screens, label, onSelect(row), empty (what stands there when no row is left)
  *
  * Methods: show(rows) takes an array of row numbers, sortBy(name, direction), select(row). */
 "use strict";
@@ -15,12 +16,17 @@ class BrgclTable {
     Object.assign(this, { element, columns, options });
     [this.rows, this.base, this.selected, this.active] = [[], [], -1, 0];
     [this.sorted, this.direction] = [null, 1];
-    this.height = 36;
     this.collator = new Intl.Collator("en", { numeric: true });
     this.id = `table-${BrgclTable.count++}`;
     this._build();
     const narrow = window.matchMedia("(max-width: 760px)");
-    const fit = () => { this.narrow = narrow.matches; this._head(); this._draw(true); };
+    const fit = () => {
+      this.narrow = narrow.matches;
+      this.height = (narrow.matches && options.narrowHeight) || 36;
+      this.grid.style.setProperty("--row", `${this.height}px`);
+      this._head();
+      this._draw(true);
+    };
     narrow.addEventListener("change", fit);
     new ResizeObserver(() => this._draw(true)).observe(this.view);
     fit();
@@ -128,7 +134,7 @@ class BrgclTable {
   }
 
   _shown() {
-    return this.columns.filter(({ wide }) => !(wide && this.narrow));
+    return this.columns.filter(({ wide, narrow }) => !(this.narrow ? wide : narrow));
   }
 
   _head() {
