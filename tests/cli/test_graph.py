@@ -17,7 +17,7 @@ from brgcl.cli import main as cli
 from brgcl.cli.app import app
 from brgcl.data import DATASETS
 from brgcl.methods import METHODS
-from brgcl.report.report import has_report_extra
+from brgcl.report.extra import has_report_extra
 
 TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
 QUICK = [part for text in TINY for part in ("--set", text)]
