@@ -3,7 +3,7 @@
  * A "place" is the position of a labelled node in the list of suspects, a "row" that of any node in
  * the graph, a "code" the number of a class. What was decided comes from the server alone. */
 import { chooseClass, confirmBulk, showHelp } from "./dialogs.js";
-import { $, label, make, percent } from "./elements.js";
+import { $, label, length, make, percent } from "./elements.js";
 import { Matrix } from "./matrix.js";
 import { Saver, download, read } from "./saving.js";
 
@@ -16,6 +16,7 @@ let map;
 let matrix;
 let current = null; // place shown, or null
 let row = null; // row shown
+let widest = 0.1; // upper end of the scale of the interval
 let quick = []; // codes of keys 1 to 9
 let latest = null; // what was last asked about a node, so that late answers are dropped
 const filter = { given: -1, suggested: -1 };
@@ -170,7 +171,7 @@ function nodeLine(about) {
 
 function share(what, value) {
   const bar = make("i");
-  bar.style.width = percent(value || 0);
+  bar.style.width = length(value || 0);
   return make("div", { className: "share" }, make("span", { textContent: what }), make("div", {}, bar),
     make("b", { textContent: value === null || value === undefined ? "–" : percent(value, 0) }));
 }
@@ -333,11 +334,12 @@ function merge(reply) {
   const skipped = states.filter((state) => state.skipped).length;
   $("progress-note").textContent = `${num_changed.toLocaleString("en")} labels changed${skipped ? `, ${skipped} skipped` : ""}`;
   $("left-rate").textContent = percent(error_left.rate);
-  $("left-note").textContent = `between ${percent(error_left.low)} and ${percent(error_left.high)}; ${error_left.num_checked} of ${num_drawn} random nodes checked`;
+  $("left-note").textContent = `${(100 * error_left.low).toFixed(1)} to ${percent(error_left.high)}; ${error_left.num_checked} of ${num_drawn} random nodes checked`;
+  widest = Math.max(widest, error_left.high); // the bar keeps its scale while the interval narrows
   const [range, point] = $("interval").children;
-  range.style.left = percent(error_left.low);
-  range.style.width = percent(Math.max(0.01, error_left.high - error_left.low));
-  point.style.left = percent(error_left.rate);
+  range.style.left = length(error_left.low / widest);
+  range.style.width = length((error_left.high - error_left.low) / widest);
+  point.style.left = length(error_left.rate / widest);
   history();
   counts();
   if (map) paint();
@@ -396,10 +398,8 @@ function refilter() {
 
 function drawMap() {
   const { nodes, suspects } = run;
-  const placed = window.BrgclMap !== undefined || typeof BrgclMap !== "undefined";
-  if (!placed || !nodes.x || !nodes.x.some((x) => x !== null)) {
+  if (!nodes.x || !nodes.x.some((x) => x !== null)) {
     $("map-card").hidden = true;
-    document.querySelector("main").classList.add("unplaced");
     return;
   }
   const suspicion = nodes.id.map(() => NaN);
@@ -472,8 +472,6 @@ function listen() {
   $("theme").addEventListener("click", () => {
     document.documentElement.dataset.theme = BrgclPalette.theme() === "dark" ? "light" : "dark";
     document.dispatchEvent(new Event("brgcl:theme"));
-    for (const swatch of document.querySelectorAll("svg.swatch")) swatch.dataset.old = "";
-    counts();
     matrix = new Matrix(run.classes, run.transition, pickCell);
     counts();
     if (row !== null) show(row);
