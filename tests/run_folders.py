@@ -35,8 +35,7 @@ def write_run(run: Path, *, num_nodes=120, classes=CLASSES, seed=0, prefix="pape
             "neighbours_given": 0.25,
             "neighbours_suggested": np.where(flagged, 0.75, np.nan),
             "nearest": [
-                ", ".join(f"{ids[n]} ({names[given[n]]})" for n in (labelled[:5]))
-                for _ in labelled
+                ", ".join(f"{ids[n]} ({names[given[n]]})" for n in (labelled[:5])) for _ in labelled
             ],
             "prototype_confidence": 0.8,
             "evidence": [

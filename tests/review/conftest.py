@@ -1,11 +1,11 @@
 """A run folder to review, and a review of it."""
 
 import pytest
-from run_folders import write_run
 
 from brgcl.review.content import read_content
 from brgcl.review.decisions import Decisions
 from brgcl.review.session import Session
+from run_folders import write_run
 
 
 @pytest.fixture
