@@ -18,7 +18,7 @@ let current = null; // place shown, or null
 let row = null; // row shown
 let widest = 0.1; // upper end of the scale of the interval
 let quick = []; // codes of keys 1 to 9
-let latest = null; // what was last asked about a node, so that late answers are dropped
+let ready = false; // whether that node is on the screen: nobody decides on what they do not see
 const filter = { given: -1, suggested: -1 };
 const saver = new Saver({ onSaving, onSaved, onRefused, onTrouble });
 
@@ -28,6 +28,7 @@ const idOf = (place) => run.nodes.id[run.suspects.row[place]];
 const fits = (place) =>
   (filter.given < 0 || run.suspects.given[place] === filter.given) &&
   (filter.suggested < 0 || run.suspects.suggested[place] === filter.suggested);
+const isSame = (place) => run.suspects.given[place] === run.suspects.suggested[place];
 const list = () => run.queue.filter(fits);
 
 async function start() {
@@ -95,15 +96,15 @@ function finish(places) {
 async function show(at) {
   row = at;
   current = placeOf.get(at) ?? null;
-  latest = at;
+  ready = false;
   let about;
   try {
     about = await read(`/api/node/${at}`);
   } catch (error) {
-    if (latest === at) notice(`The node cannot be shown: ${error.message}`, "Try again", () => { quiet(); show(at); });
+    if (row === at) notice(`The node cannot be shown: ${error.message}`, "Try again", () => { quiet(); show(at); });
     return;
   }
-  if (latest !== at) return;
+  if (row !== at) return;
   $("shown").hidden = false;
   $("done").hidden = true;
   $("node-id").textContent = about.id;
@@ -122,6 +123,7 @@ async function show(at) {
     $("neighbours").append(make("li", { className: "plain note", textContent: `and ${(about.num_neighbours - about.neighbours.length).toLocaleString("en")} more` }));
   $("nearest").replaceChildren(...(about.nearest || []).map(nodeLine));
   quickClasses(about);
+  ready = true;
   if (map) map.showNeighbours(at, about.neighbour_rows);
   status();
   if (labelled) speak(`Node ${about.id}, given ${about.given}, suggested ${about.suggested}. ${about.reason}`);
@@ -150,8 +152,7 @@ function buttons() {
     const decides = ["accept", "keep", "choose", "skip"].includes(act);
     button.disabled = Boolean(saver.change) || (decides && current === null) || (act === "undo" && !run.undoable);
   }
-  const same = current !== null && run.suspects.given[current] === run.suspects.suggested[current];
-  if (same) document.querySelector("[data-act=accept]").disabled = true;
+  if (current !== null && isSame(current)) document.querySelector("[data-act=accept]").disabled = true;
   const count = bulkPlaces().length;
   $("bulk").replaceChildren(make("kbd", { textContent: "B" }), ` Accept ${count.toLocaleString("en")} at once …`);
   $("bulk").disabled = !count || Boolean(saver.change);
@@ -200,17 +201,17 @@ function quickClasses(about) {
 /* Deciding */
 
 function decide(kind, code = null) {
-  if (current === null || saver.change) return;
+  if (current === null || !ready || saver.change) return;
   const place = current;
   const text = code === null ? null : name(code);
   save("/api/decide", { place, kind, label: text, version: states[place].version }, { place, kind, label: text });
 }
 
 function choose() {
-  if (current === null || saver.change) return;
+  if (current === null || !ready || saver.change) return;
   const { given, suggested } = run.suspects;
   const marks = { [given[current]]: "given", [suggested[current]]: "suggested" };
-  if (given[current] === suggested[current]) marks[given[current]] = "given, suggested";
+  if (isSame(current)) marks[given[current]] = "given, suggested";
   chooseClass(run.classes, marks, (code) => decide("choose", code));
 }
 
@@ -441,7 +442,10 @@ function paint() {
 
 function listen() {
   const acts = {
-    accept: () => { if (!document.querySelector("[data-act=accept]").disabled) decide("accept"); },
+    accept: () => {
+      if (current !== null && isSame(current)) saved("nothing to accept here: K keeps the label");
+      else decide("accept");
+    },
     keep: () => decide("keep"), skip: () => decide("skip"), choose, undo,
     back: () => walk(-1), forward: () => walk(1),
   };
