@@ -92,7 +92,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
         folder, rng = tmp_path / "run", np.random.default_rng(0)
         folder.mkdir()
         truth = np.arange(N) % C
-        given = np.where(np.arange(N) % 6 == 5, (truth + 1) % C, truth)
+        given = np.where(np.arange(N) % 7 == 5, (truth + 1) % C, truth)
         score = np.where(given == truth, 0.9, 0.05) + rng.uniform(0, 0.05, N)
         turn = 2 * np.pi * truth / C
         nodes = pd.DataFrame(
