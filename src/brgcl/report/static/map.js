@@ -455,7 +455,7 @@ class BrgclMap {
     state.point = Math.max(2, Math.min(9, room * 0.35)) * Math.max(0.8, Math.min(3, zoomed ** 0.4));
     this.points.draw(state);
     this._drawOverlay();
-    this.frames = (this.frames || 0) + 1;
+    this.stage.dataset.drawn = this.points.kind;
   }
 
   _drawOverlay() {
