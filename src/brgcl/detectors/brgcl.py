@@ -30,7 +30,9 @@ def detect(
     if "edge_weight" in graph:
         nameless.edge_weight = graph.edge_weight
     seed = int(torch.randint(2**31 - 1, (), generator=generator))
-    judged = judge_labels(representations_of(fitted), labels, graph=nameless, seed=seed)
+    judged = judge_labels(
+        representations_of(fitted), labels, graph=nameless, seed=seed, report=report
+    )
     frame = judged.frame.sort_values("node")
     return Detected(
         nodes=torch.tensor(frame["node"].to_numpy(dtype="int64")),
