@@ -27,6 +27,15 @@ NOISE_NAMES = {
 COLUMNS = {"node", "given", "suggested", "probability", "score", "is_error", "evidence"}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick_map():
+    """Nodes are put on a line; where they belong on the map is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = lambda z, seed: (np.arange(len(z)), np.arange(2 * len(z)).reshape(-1, 2))  # noqa: E731
+        patch.setattr("brgcl.report.figures.place_nodes", place)
+        yield
+
+
 @pytest.fixture(scope="module")
 def wrong(tmp_path_factory):
     """A user's graph with text ids, every node labelled; the labels of five nodes are wrong."""
