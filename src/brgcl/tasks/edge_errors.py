@@ -26,7 +26,12 @@ from brgcl.tasks.mixture import (
     probability_right,
     summary,
 )
-from brgcl.tasks.pair_features import left_out_features, pair_facts, random_pairs
+from brgcl.tasks.pair_features import (
+    ATTRIBUTE_FEATURES,
+    left_out_features,
+    pair_facts,
+    random_pairs,
+)
 from brgcl.tasks.smoothed_space import attribute_matrix
 
 if TYPE_CHECKING:
@@ -82,15 +87,19 @@ def find_edge_errors(
         )
     pairs = random_pairs(source, target, N, rng)
     x = attribute_matrix(graph.x)
-    edge_features, pair_features = left_out_features(x, source, target, pairs, hint, rng)
-    at_edges, at_pairs = log_ratios(edge_features, pair_features, rng=rng)
+    of_edges, of_pairs = left_out_features(x, source, target, pairs, hint, rng)
+    # representations have seen the edges, a little of which is left: they rank, but do not count
+    unseen = slice(0, ATTRIBUTE_FEATURES)
+    at_edges, at_pairs = log_ratios(of_edges[:, unseen], of_pairs[:, unseen], rng=rng)
     share = estimate_share(at_edges[:, 0], at_pairs[:, 0])
+    if hint is not None:
+        at_edges, _ = log_ratios(of_edges, of_pairs, rng=rng)
     score = probability_right(at_edges, share)
 
     ends = np.concatenate([source, pairs[0]]), np.concatenate([target, pairs[1]])
     facts = pair_facts(x, *ends, (source, target), rng)
     columns = {name: values[: len(source)] for name, values in facts.items()}
-    of_pairs = {name: values[len(source) :] for name, values in facts.items()}
+    chance = {name: values[len(source) :] for name, values in facts.items()}
     ids = graph.node_ids
     frame = pd.DataFrame(
         {
@@ -106,14 +115,14 @@ def find_edge_errors(
         names = [*(class_name(label, graph) for label in classes.tolist()), None]
         frame["source_label"] = [names[code] for code in codes[source].tolist()]
         frame["target_label"] = [names[code] for code in codes[target].tolist()]
-    frame["evidence"] = _sentences(columns, of_pairs, share)
+    frame["evidence"] = _sentences(columns, chance, share)
     order = np.lexsort((-at_edges[:, 0], score))  # ties, and NaN, by the ratio
     frame = frame.iloc[order].reset_index(drop=True)
     frame.attrs = summary(share, frame, fdr)
     return frame
 
 
-def _sentences(facts: dict[str, Array], of_pairs: dict[str, Array], share: Share) -> list[str]:
+def _sentences(facts: dict[str, Array], chance: dict[str, Array], share: Share) -> list[str]:
     """One sentence per edge, in percentiles of random pairs."""
     if not share.judged:
         return ["Not judged: attributes do not tell edges from random pairs here."] * len(
@@ -121,7 +130,7 @@ def _sentences(facts: dict[str, Array], of_pairs: dict[str, Array], share: Share
         )
 
     def beaten(name: str) -> Array:
-        known = np.sort(of_pairs[name][~np.isnan(of_pairs[name])])
+        known = np.sort(chance[name][~np.isnan(chance[name])])
         return np.searchsorted(known, facts[name], side="left") / max(len(known), 1)
 
     own, others = beaten("attribute_cosine"), beaten("others_cosine")

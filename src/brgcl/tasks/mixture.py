@@ -31,7 +31,7 @@ FEWEST = 50  # things observed, below which no share is estimated
 HOPELESS = 0.9  # a share as high as this means that the score tells nothing
 MOST_FOR_TRAINING = 50_000  # rows of each kind on which a classifier is trained
 FOLDS = 5
-SMALLEST_CUT = 0.1  # share of the sampled ones below a cut, lest the minimum follow noise
+SMALLEST_CUT = 0.2  # share of the sampled ones below a cut, lest the minimum follow noise
 NORMAL = 1.96  # 95 % intervals
 
 
@@ -74,10 +74,7 @@ def log_ratios(observed: Array, *sampled: Array, rng: np.random.Generator) -> li
     log_ratio = np.empty((len(rows), len(sampled)))
     for held_out in range(FOLDS):
         train = np.concatenate(
-            [
-                _some(np.flatnonzero((kind == k) & (fold != held_out)), rng)
-                for k in range(len(parts))
-            ]
+            [_some((kind == k) & (fold != held_out), rng) for k in range(len(parts))]
         )
         model = make_pipeline(
             PolynomialFeatures(2, include_bias=False),
@@ -100,7 +97,7 @@ def estimate_share(observed: Array, sampled: Array) -> Share:
         observed: Score of what is observed, high = like chance, `(M,)`.
         sampled: Score of what was sampled from chance, `(M_chance,)`.
     """
-    at_least = np.linspace(SMALLEST_CUT, 1, 91)
+    at_least = np.linspace(SMALLEST_CUT, 1, 81)
     cuts = np.quantile(-sampled, at_least)
     above = np.searchsorted(np.sort(-observed), cuts, side="right") / len(observed)
     chance = np.searchsorted(np.sort(-sampled), cuts, side="right") / len(sampled)

@@ -26,6 +26,7 @@ FOLDS = 10
 PAIRS_PER_EDGE = 2
 MOST_PAIRS = 200_000
 STEPS = (0, 1, 2, 4)  # of smoothing, after which the two ends are compared
+ATTRIBUTE_FEATURES = 1 + len(STEPS) + 2  # features that are there without representations
 CHUNK = 2**18  # pairs whose rows are held at a time
 RIDGE = 10.0  # penalty of the regression of representations on attributes
 
@@ -65,15 +66,16 @@ def left_out_features(
         rng: Deals the folds.
 
     Returns:
-        Features of the edges `(E, D')` and of the pairs `(P, D')`.
+        Features of the edges `(E, D')` and of the pairs `(P, D')`; the first `ATTRIBUTE_FEATURES`
+        owe nothing to the representations.
     """
     N, E = x.shape[0], len(source)
     left, right = np.concatenate([source, pairs[0]]), np.concatenate([target, pairs[1]])
     fold = np.concatenate([rng.permutation(E) % FOLDS, rng.permutation(len(pairs[0])) % FOLDS])
     weighted = learn_weighting(x).apply(x)
     node_fold = rng.permutation(N) % 5
-    blocks = 1 if hint is None else 2
-    features = np.empty((len(left), 1 + 6 * blocks))
+    width = ATTRIBUTE_FEATURES if hint is None else 2 * ATTRIBUTE_FEATURES - 1
+    features = np.empty((len(left), width))
     for held_out in range(FOLDS):
         kept = fold[:E] != held_out
         smoothing = normalized_adjacency(source[kept], target[kept], N)
@@ -83,10 +85,10 @@ def left_out_features(
         i, j = left[judged], right[judged]
         edges = source[kept], target[kept]
         features[judged, 0] = np.log1p(count_common_neighbours(i, j, edges, N))
-        features[judged, 1:7] = _compare(own, smoothing, i, j)
+        features[judged, 1:ATTRIBUTE_FEATURES] = _compare(own, smoothing, i, j)
         if hint is not None:
             told = unit_rows(_predict(own, hint, node_fold))
-            features[judged, 7:] = _compare(told, smoothing, i, j)
+            features[judged, ATTRIBUTE_FEATURES:] = _compare(told, smoothing, i, j)
     return features[:E], features[E:]
 
 
