@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from brgcl.config import check_seed
 from brgcl.data.graphs import check_graph
-from brgcl.errors import InputError
 from brgcl.tasks.mixture import (
     FEWEST,
     Share,
+    TooFew,
     check_fdr,
     estimate_share,
     flag,
@@ -80,7 +80,7 @@ def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> 
     degree = np.bincount(row, minlength=x.shape[0])
     judged = (degree > 0) & (np.asarray(abs(x).sum(1)).ravel() > 0)
     if judged.sum() < FEWEST:
-        raise InputError(
+        raise TooFew(
             f"only {judged.sum()} nodes have neighbours and attributes; at least {FEWEST} are "
             "needed to judge attributes"
         )
@@ -109,7 +109,7 @@ def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> 
     )
     frame["evidence"] = _sentences(frame, np.sort(swapped[:, -2]), shares[0])
     frame = frame.iloc[np.lexsort((-parts.max(1), score))].reset_index(drop=True)
-    frame.attrs = summary(_sum(*shares), frame, fdr)
+    frame.attrs.update(summary(_sum(*shares), frame, fdr))
     return frame
 
 

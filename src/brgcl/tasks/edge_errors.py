@@ -19,6 +19,7 @@ from brgcl.tasks.checks import check_representations, class_name, encode_classes
 from brgcl.tasks.mixture import (
     FEWEST,
     Share,
+    TooFew,
     check_fdr,
     estimate_share,
     flag,
@@ -81,7 +82,7 @@ def find_edge_errors(
     row, col = graph.edge_index.cpu().numpy()
     source, target = row[row < col], col[row < col]
     if len(source) < FEWEST:
-        raise InputError(
+        raise TooFew(
             f"the graph has {len(source)} edges; at least {FEWEST} are needed to tell right edges "
             "from random pairs"
         )
@@ -118,7 +119,7 @@ def find_edge_errors(
     frame["evidence"] = _sentences(columns, chance, share)
     order = np.lexsort((-at_edges[:, 0], score))  # ties, and NaN, by the ratio
     frame = frame.iloc[order].reset_index(drop=True)
-    frame.attrs = summary(share, frame, fdr)
+    frame.attrs.update(summary(share, frame, fdr))
     return frame
 
 

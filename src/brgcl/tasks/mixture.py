@@ -31,8 +31,12 @@ FEWEST = 50  # things observed, below which no share is estimated
 HOPELESS = 0.9  # a share as high as this means that the score tells nothing
 MOST_FOR_TRAINING = 50_000  # rows of each kind on which a classifier is trained
 FOLDS = 5
-SMALLEST_CUT = 0.2  # share of the sampled ones below a cut, lest the minimum follow noise
+SMALLEST_CUT = 0.1  # share of the sampled ones below a cut, lest the minimum follow noise
 NORMAL = 1.96  # 95 % intervals
+
+
+class TooFew(InputError):  # noqa: N818 - reads as what happened
+    """There is too little to compare with chance."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ def estimate_share(observed: Array, sampled: Array) -> Share:
         observed: Score of what is observed, high = like chance, `(M,)`.
         sampled: Score of what was sampled from chance, `(M_chance,)`.
     """
-    at_least = np.linspace(SMALLEST_CUT, 1, 81)
+    at_least = np.linspace(SMALLEST_CUT, 1, 91)
     cuts = np.quantile(-sampled, at_least)
     above = np.searchsorted(np.sort(-observed), cuts, side="right") / len(observed)
     chance = np.searchsorted(np.sort(-sampled), cuts, side="right") / len(sampled)

@@ -10,8 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from brgcl.errors import InputError
-from brgcl.tasks.mixture import FEWEST
+from brgcl.tasks.mixture import FEWEST, TooFew
 from brgcl.tasks.smoothed_space import (
     learn_weighting,
     normalized_adjacency,
@@ -41,7 +40,7 @@ def random_pairs(
     free = (a != b) & ~_among(a * num_nodes + b, known)
     a, b = a[free][:count], b[free][:count]
     if len(a) < min(count, FEWEST):
-        raise InputError(
+        raise TooFew(
             "almost every pair of nodes has an edge; there are no pairs to compare edges with"
         )
     return a, b
@@ -185,7 +184,7 @@ def leave_one_out_means(
     N = len(own)
     adjacency = undirected_adjacency(*edges, N)
     total, degree = adjacency @ own, np.diff(adjacency.indptr)
-    is_edge = _among(np.minimum(i, j) * N + np.maximum(i, j), np.sort(_keys(*edges, N)))
+    is_edge = _among(_keys(i, j, N), np.sort(_keys(*edges, N)))
 
     def mean(end: Array, other: Array) -> Array:
         count = (degree[end] - is_edge)[:, None]
@@ -196,7 +195,8 @@ def leave_one_out_means(
 
 
 def _keys(source: Array, target: Array, num_nodes: int) -> Array:
-    return np.minimum(source, target) * num_nodes + np.maximum(source, target)
+    keys: Array = np.minimum(source, target) * num_nodes + np.maximum(source, target)
+    return keys
 
 
 def _among(keys: Array, ascending: Array) -> Array:

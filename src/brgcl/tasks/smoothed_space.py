@@ -108,7 +108,16 @@ def smoothed_directions(weighted: Any, smoothing: Any, rng: np.random.Generator)
     return directions
 
 
-def unit_rows(rows: Array) -> Array:
+def smoothed_representations(x: Any, source: Array, target: Array, seed: int) -> Array:
+    """Representations without training: S^2 T in the smoothed space, `(N, K)`."""
+    weighted = learn_weighting(x).apply(x)
+    smoothing = normalized_adjacency(source, target, x.shape[0])
+    directions = smoothed_directions(weighted, smoothing, np.random.default_rng(seed))
+    own = weighted @ directions
+    return np.asarray(smoothing @ (smoothing @ (own - own.mean(0))))
+
+
+def unit_rows(rows: Any) -> Any:
     """Scale rows to unit length; a row of zeros stays."""
     length = np.sqrt((rows * rows).sum(1, keepdims=True))
     return rows / np.where(length > 0, length, 1)
@@ -118,4 +127,4 @@ def row_cosines(left: Array, right: Array) -> Array:
     """Cosine of each row with the row beside it, `(M,)`; 0 where one of them is zero."""
     product = (left * right).sum(1)
     length = np.sqrt((left * left).sum(1) * (right * right).sum(1))
-    return product / np.where(length > 0, length, 1)
+    return np.asarray(product / np.where(length > 0, length, 1))
