@@ -127,9 +127,9 @@ def diagnose(
 
 
 def _diagnose_labels(graph: "Data", z: Any, labels: Any, fdr: float, seed: int) -> Finding:
+    _, codes = encode_classes(labels, int(graph.num_nodes or 0))
     from brgcl.tasks.label_errors import judge_labels
 
-    _, codes = encode_classes(labels, int(graph.num_nodes or 0))
     if z is None:
         row, col = graph.edge_index.cpu().numpy()
         x, once = attribute_matrix(graph.x), row < col

@@ -78,6 +78,7 @@ def find_edge_errors(
     if hint is not None and len(hint) != N:
         raise InputError(f"the graph has {N} nodes but z has {len(hint)} rows")
     check_fdr(fdr)
+    names = None if labels is None else _label_names(labels, graph)
     rng = np.random.default_rng(check_seed(seed))
     row, col = graph.edge_index.cpu().numpy()
     source, target = row[row < col], col[row < col]
@@ -111,16 +112,21 @@ def find_edge_errors(
             **columns,
         }
     )
-    if labels is not None:
-        classes, codes = encode_classes(labels, N)
-        names = [*(class_name(label, graph) for label in classes.tolist()), None]
-        frame["source_label"] = [names[code] for code in codes[source].tolist()]
-        frame["target_label"] = [names[code] for code in codes[target].tolist()]
+    for name, end in (("source_label", source), ("target_label", target)):
+        if names is not None:
+            frame[name] = [names[node] for node in end.tolist()]
     frame["evidence"] = _sentences(columns, chance, share)
     order = np.lexsort((-at_edges[:, 0], score))  # ties, and NaN, by the ratio
     frame = frame.iloc[order].reset_index(drop=True)
     frame.attrs.update(summary(share, frame, fdr))
     return frame
+
+
+def _label_names(labels: Any, graph: "Data") -> list[str | int | None]:
+    """Name of the label of each node, `(N,)`; None = unlabelled."""
+    classes, codes = encode_classes(labels, int(graph.num_nodes or 0))
+    names = [*(class_name(label, graph) for label in classes.tolist()), None]  # the last is for -1
+    return [names[code] for code in codes.tolist()]
 
 
 def _sentences(facts: dict[str, Array], chance: dict[str, Array], share: Share) -> list[str]:

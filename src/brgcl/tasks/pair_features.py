@@ -4,6 +4,7 @@ The edges are dealt into ten folds. Those of a fold are judged in the smoothed s
 (`brgcl.tasks.smoothed_space`) of the graph that has the other nine.
 """
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -132,8 +133,9 @@ def count_common_neighbours(
     few, other = np.where(swap, j, i), np.where(swap, i, j)
     ends = np.cumsum(degree[few])
     found = np.zeros(len(i), dtype=np.int64)
-    cuts = np.searchsorted(ends, np.arange(0, ends[-1] if len(ends) else 0, CHUNK), side="right")
-    for begin, end in zip(cuts, [*cuts[1:], len(i)], strict=True):
+    total = int(ends[-1]) if len(ends) else 0
+    cuts = [0, *np.searchsorted(ends, np.arange(CHUNK, total, CHUNK)), len(i)]
+    for begin, end in itertools.pairwise(cuts):
         width = degree[few[begin:end]]
         pair = np.repeat(np.arange(begin, end), width)
         place = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)
@@ -189,7 +191,8 @@ def leave_one_out_means(
     def mean(end: Array, other: Array) -> Array:
         count = (degree[end] - is_edge)[:, None]
         left = total[end] - own[other] * is_edge[:, None]
-        return np.divide(left, count, out=np.full_like(left, np.nan), where=count > 0)
+        nothing = np.full_like(left, np.nan)
+        return np.asarray(np.divide(left, count, out=nothing, where=count > 0))
 
     return mean(i, j), mean(j, i)
 
