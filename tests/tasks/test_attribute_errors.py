@@ -88,7 +88,7 @@ def test_dense_attributes_with_negative_values():
 
 
 def test_a_hidden_row_does_not_judge_itself(clean):
-    """What is expected of a node does not depend on its own row, seen by the row put in its place."""
+    """What is expected of a node, seen by a row put in its place, does not depend on its own."""
     x = attribute_matrix(clean.x)
     row, col = clean.edge_index.numpy()
     source, target = row[row < col], col[row < col]

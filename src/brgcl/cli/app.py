@@ -9,6 +9,7 @@ from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
 from brgcl.cli.demo import demo
+from brgcl.cli.diagnose import diagnose
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
 from brgcl.cli.tune import tune
@@ -19,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, embed, classify, cluster, tune, datasets, methods, version):
+for command in (demo, embed, classify, cluster, diagnose, tune, datasets, methods, version):
     app.command()(command)
 app.add_typer(bench, name="bench")
 
