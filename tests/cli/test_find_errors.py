@@ -123,6 +123,7 @@ def test_the_run_folder_has_what_was_printed(found):
     findings = json.loads((out / "findings.json").read_text("utf-8"))
     assert findings["estimated_error_rate"] == printed["estimated_error_rate"]
     assert "noise" not in findings
+    assert findings["diagnosis"]["sentences"]
     assert json.loads((out / "metrics.json").read_text("utf-8"))["num_suspects"] == 5
     about = json.loads((out / "run.json").read_text("utf-8"))
     assert (about["detector"], about["labelled"], about["fdr"]) == ("brgcl", "all", 0.1)

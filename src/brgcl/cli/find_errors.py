@@ -24,6 +24,7 @@ from brgcl.cli.run_folder import FILES, REVIEW, claim_file
 from brgcl.detectors.names import DETECTORS
 from brgcl.errors import InputError, check_name
 from brgcl.evaluation.names import LABELLED
+from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from brgcl.contract import Fitted
+
+
+MOST_DIAGNOSED = 50_000  # nodes; beyond, edges and attributes are left to brgcl diagnose
 
 
 @dataclass(frozen=True)
@@ -140,6 +144,8 @@ def find_errors(
             found |= scores
             findings = {**findings, "noise": scores}
         if folder is not None:
+            if data.num_nodes <= MOST_DIAGNOSED:
+                findings = {**findings, "diagnosis": diagnose_rest(noisy.graph, fitted, seed)}
             has_truth = data.get("train_mask") is not None or noise.label_noise is not None
             nodes = node_table(data, judged, certain, fitted, has_truth=has_truth)
             title = f"Labels of {data.name}"
@@ -182,6 +188,15 @@ def score_suspects(
         found = found[~certain[rows].numpy()]
     scores = detection_scores(*(found[name].to_numpy() for name in ("score", "is_error", "wrong")))
     return {name: scores.get(name) for name in SCORES}
+
+
+def diagnose_rest(graph: "Data", fitted: "Fitted | None", seed: int) -> dict[str, Any]:
+    """Judge edges and attributes, too, for the report."""
+    from brgcl.tasks.diagnose import diagnose
+
+    with progress_bar("judging edges and attributes"):
+        z = None if fitted is None else fitted.representations
+        return diagnose(graph, z, seed=seed).to_dict()
 
 
 def node_table(
