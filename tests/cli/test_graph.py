@@ -17,7 +17,7 @@ from brgcl.cli import main as cli
 from brgcl.cli.app import app
 from brgcl.data import DATASETS
 from brgcl.methods import METHODS
-from brgcl.report.report import has_report_extra
+from brgcl.report.extra import has_report_extra
 
 TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
 QUICK = [part for text in TINY for part in ("--set", text)]
@@ -393,7 +393,9 @@ def test_demo_compares_and_writes_a_report(run, small, tmp_path):
     assert "GCN" in out
     assert "BRGCL" in out
     page = (out_folder / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == 2
+    assert "BRGCL and a GCN on the same noisy labels" in page
+    suspects = pd.read_parquet(out_folder / "suspects.parquet")
+    assert len(suspects) == 30  # labelled nodes of the first graph
     code, out, _ = run("demo", *QUICK, "--seeds", 1, "--out", out_folder, "--json")
     assert code == 0
     found = json.loads(out)

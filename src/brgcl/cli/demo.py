@@ -42,7 +42,7 @@ def demo(
         write_run(
             folder, first.noisy.graph, first.fitted, shown.summary(), shown.ours.nodes(),
             title="Demonstration on a generated graph", seed=first.seed,
-            suspects=shown.suspects, findings=dict(shown.suspects.attrs) or None,
+            suspects=shown.suspects, findings=shown.findings(),
         )  # fmt: skip
     if json_:
         print_json(shown.summary())
