@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from brgcl.model import BRGCL as BRGCL
     from brgcl.tasks.classify import NodeClassifier as NodeClassifier
     from brgcl.tasks.cluster import cluster as cluster
+    from brgcl.tasks.label_errors import LabelErrors as LabelErrors
     from brgcl.tasks.label_errors import find_label_errors as find_label_errors
+    from brgcl.tasks.label_errors import judge_labels as judge_labels
     from brgcl.tasks.label_noise import LabelNoiseModel as LabelNoiseModel
 else:  # importing brgcl loads none of torch, scikit-learn and pandas
     __getattr__, __dir__ = lazy_names(
@@ -46,7 +48,7 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "model": ["BRGCL"],
             "tasks.classify": ["NodeClassifier"],
             "tasks.cluster": ["cluster"],
-            "tasks.label_errors": ["find_label_errors"],
+            "tasks.label_errors": ["LabelErrors", "find_label_errors", "judge_labels"],
             "tasks.label_noise": ["LabelNoiseModel"],
         },
     )

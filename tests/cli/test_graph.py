@@ -395,7 +395,7 @@ def test_demo_compares_and_writes_a_report(run, small, tmp_path):
     page = (out_folder / "report.html").read_text(encoding="utf-8")
     assert "BRGCL and a GCN on the same noisy labels" in page
     suspects = pd.read_parquet(out_folder / "suspects.parquet")
-    assert len(suspects) == 30  # labelled nodes of the first graph
+    assert len(suspects) == 30  # those of the training nodes
     code, out, _ = run("demo", *QUICK, "--seeds", 1, "--out", out_folder, "--json")
     assert code == 0
     found = json.loads(out)

@@ -291,20 +291,20 @@ def test_a_file_of_a_run_is_written_anew(tmp_path):
     out = tmp_path / "out"
     with claim_folder(out, overwrite=False) as folder:
         put(folder)
-    write_anew(out, "report.html", write_text, "page")
-    write_anew(out, "report.html", write_text, "a better page")
+    write_anew(out, "report.html", lambda path: write_text(path, "page"))
+    write_anew(out, "report.html", lambda path: write_text(path, "a better page"))
     assert about(out)["state"] == "finished"
     with claim_folder(out, overwrite=True) as folder:
         put(folder)
     assert not (out / "report.html").exists()
     (out / "report.html").write_text("mine")
     with pytest.raises(InputError, match=r"report.html' was not written by brgcl"):
-        write_anew(out, "report.html", write_text, "page")
+        write_anew(out, "report.html", lambda path: write_text(path, "page"))
     assert (out / "report.html").read_text() == "mine"
     assert {path.name for path in out.iterdir()} == {"metrics.json", "report.html", "run.json"}
 
 
 def test_nothing_is_written_anew_where_there_is_no_run(tmp_path):
     with pytest.raises(InputError, match="holds no run"):
-        write_anew(tmp_path, "report.html", write_text, "page")
+        write_anew(tmp_path, "report.html", lambda path: write_text(path, "page"))
     assert list(tmp_path.iterdir()) == []

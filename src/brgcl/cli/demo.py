@@ -36,8 +36,9 @@ def demo(
         shown = run_demo(draws, config, progress_bar)
         table, first = shown.comparison(), shown.ours.runs[0]
         folder.about = {
-            "noise": str(DEMO_NOISE), "protocol": "no-val", "seeds": list(draws),
-            "settings": dataclasses.asdict(config), "tables": [table],
+            "inputs": {"dataset": "demo"}, "method": "brgcl",
+            "settings": dataclasses.asdict(config), "noise": str(DEMO_NOISE),
+            "protocol": "no-val", "seeds": list(draws), "tables": [table],
         }  # fmt: skip
         write_run(
             folder, first.noisy.graph, first.fitted, shown.summary(), shown.ours.nodes(),
@@ -51,6 +52,7 @@ def demo(
     print_line(table["note"])
     print_line(shown.sentence())
     print_line(
-        f"Report: {out / 'report.html'}. Next, your own graph: "
-        "brgcl classify --edges FILE --labels FILE --out run"
+        f"Report on the first graph: {out / 'report.html'}. What to do next:\n"
+        f"  brgcl review {out}  decide on its suspicious labels\n"
+        "  brgcl find-errors --edges FILE --labels FILE --out run  the same for your own graph"
     )

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from brgcl.cli.console import print_json, print_line, print_sentence, say
-from brgcl.cli.find_errors_text import next_steps, print_suspects, sentences
-from brgcl.cli.graph import opener, train
+from brgcl.cli.find_errors_text import SCORES, next_steps, print_suspects, sentences
+from brgcl.cli.graph import opener
 from brgcl.cli.grouped import grouped, option
+from brgcl.cli.judge import judge
 from brgcl.cli.labels_to_judge import (
     as_names,
     class_names,
@@ -20,8 +21,9 @@ from brgcl.cli.labels_to_judge import (
 from brgcl.cli.options import GraphOptions, NoiseOptions, OutputOptions, Seed, SettingOptions
 from brgcl.cli.run_files import write_run
 from brgcl.cli.run_folder import FILES, REVIEW, claim_file
+from brgcl.detectors.names import DETECTORS
 from brgcl.errors import InputError, check_name
-from brgcl.progress import progress_bar
+from brgcl.evaluation.names import LABELLED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,24 +31,37 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from brgcl.contract import Fitted
-    from brgcl.evaluation.protocol import NoisyGraph
-
-LABELLED = ("all", "train")
-DETECTORS = ("brgcl",)
 
 
 @dataclass(frozen=True)
 class DetectorOptions(SettingOptions):
-    """How to judge labels."""
+    """How to judge labels: a detector, and the settings of its method."""
 
     PANEL: ClassVar = "Detector"
     detector: str = option("brgcl", f"One of {', '.join(DETECTORS)}.")
-    fdr: float = option(0.1, "Share of right labels allowed among those called wrong.")
+    fdr: float = option(0.1, "Share of right labels allowed among those called wrong (brgcl).")
 
     def __post_init__(self) -> None:
         check_name("detector", self.detector, DETECTORS)
         if not 0 < self.fdr < 1:
             raise InputError(f"--fdr must be above 0 and below 1, got {self.fdr:g}")
+
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """The method that the detector trains; empty if it trains none."""
+        from brgcl.detectors.registry import find_detector
+
+        return find_detector(self.detector).method
+
+    def config(self, dataset: str | None) -> Any:
+        """Put the settings of the method together."""
+        from brgcl.detectors.registry import find_detector
+
+        if self.method:
+            return super().config(dataset)
+        if self.settings or self.file is not None or self.preset != "default":
+            raise InputError(f"the detector {self.detector} trains nothing and has no settings")
+        return find_detector(self.detector).config(dataset)
 
 
 @dataclass(frozen=True)
@@ -115,10 +130,12 @@ def find_errors(
         judged, certain = noisy.labels.train, None
         if labels.reviewed is not None:
             judged, certain = take_decisions(judged, data, labels.reviewed)
-        fitted, suspects, findings = judge(noisy, judged, certain, detector, config, seed)
+        fitted, suspects, findings = judge(
+            noisy, judged, certain, detector.detector, config, detector.fdr, seed
+        )
         found = {"dataset": data.name, "detector": detector.detector, **findings}
         if noise.label_noise is not None:
-            scores = detection_scores(suspects, judged, certain, data)
+            scores = score_suspects(suspects, judged, certain, data)
             scores["noise_realised"] = noisy.label_noise
             found |= scores
             findings = {**findings, "noise": scores}
@@ -132,7 +149,7 @@ def find_errors(
                 suspects=suspects, findings=findings,
             )  # fmt: skip
     if output.apply is not None:
-        names = as_names(noisy.labels.train, class_names(data))
+        names = as_names(noisy.labels.train, class_names(data, data.y))
         given = dict(zip(data.node_ids, names, strict=True))
         write_csv(output.apply, corrected_labels(suspects, given))
     steps = next_steps(None if folder is None else folder.path, output.apply)
@@ -149,57 +166,22 @@ def find_errors(
         print_line(line)
 
 
-def judge(
-    noisy: "NoisyGraph",
-    judged: "Tensor",
-    certain: "Tensor | None",
-    detector: DetectorOptions,
-    config: Any,
-    seed: int,
-) -> "tuple[Fitted | None, pd.DataFrame, dict[str, Any]]":
-    """Judge labels by a detector.
-
-    Returns:
-        What was learned, a row for each labelled node, and what holds for all labels.
-    """
-    from brgcl.tasks.label_errors import judge_labels
-
-    fitted = train(noisy, detector.method, config, seed)
-    with progress_bar("judging labels") as report:
-        found = judge_labels(
-            fitted.representations, judged, graph=noisy.graph, certain=certain,
-            confidence=fitted.confidence, fdr=detector.fdr, seed=seed, report=report,
-        )  # fmt: skip
-    return fitted, found.frame, found.to_dict()
-
-
-def detection_scores(
+def score_suspects(
     suspects: "pd.DataFrame", judged: "Tensor", certain: "Tensor | None", data: "Data"
 ) -> dict[str, float | None]:
-    """Measure how well the labels that were made wrong are found; decided ones do not count.
+    """Measure how well the labels that were made wrong are found.
 
-    Returns:
-        Area under the ROC curve and average precision of the ranking, None where no label is wrong
-        or all are; precision, recall, F1 and Matthews' correlation of `is_error`.
+    Labels decided on are left out. One that could not be judged counts as right, and so as missed
+    if it is wrong. A score is None where no label is wrong or all are.
     """
-    import numpy as np
-    from sklearn import metrics
+    from brgcl.tasks.metrics import detection_scores
 
     rows = rows_of(suspects["node"], data)
-    wrong = (judged != data.y)[rows].numpy()
-    counted = np.ones_like(wrong) if certain is None else ~certain[rows].numpy()
-    wrong, found = wrong[counted], suspects[counted]
-    doubt, called = 1 - found["score"], found["is_error"]
-    ranked = 0 < wrong.sum() < len(wrong)
-    scores = {
-        "auroc": metrics.roc_auc_score(wrong, doubt) if ranked else None,
-        "average_precision": metrics.average_precision_score(wrong, doubt) if ranked else None,
-        "precision": metrics.precision_score(wrong, called, zero_division=0),
-        "recall": metrics.recall_score(wrong, called, zero_division=0),
-        "f1": metrics.f1_score(wrong, called, zero_division=0),
-        "mcc": metrics.matthews_corrcoef(wrong, called),
-    }
-    return {name: None if score is None else float(score) for name, score in scores.items()}
+    found = suspects.assign(wrong=(judged != data.y)[rows].numpy()).fillna({"score": 1.0})
+    if certain is not None:
+        found = found[~certain[rows].numpy()]
+    scores = detection_scores(*(found[name].to_numpy() for name in ("score", "is_error", "wrong")))
+    return {name: scores.get(name) for name in SCORES}
 
 
 def node_table(
@@ -213,7 +195,7 @@ def node_table(
     """One row per node: its labels, whether they were reviewed, and its cluster."""
     import pandas as pd
 
-    names = class_names(data)
+    names = class_names(data, data.y)
     columns: dict[str, Any] = {
         "node_id": list(data.node_ids),
         "label_given": as_names(judged, names),

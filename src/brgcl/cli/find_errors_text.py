@@ -24,7 +24,7 @@ def print_suspects(suspects: "pd.DataFrame", top: int) -> None:
     from brgcl.report.sentences import percent
 
     flagged = suspects[suspects["is_error"]]
-    shown = (flagged if len(flagged) else suspects[:UNFLAGGED])[:top]
+    shown = (flagged if len(flagged) else suspects.dropna(subset="score")[:UNFLAGGED])[:top]
     if not len(shown):
         return
     title = f"The {len(shown)} most suspicious of {len(suspects):,} labels; right: how likely it is"

@@ -1,6 +1,5 @@
 """Which labels `brgcl find-errors` judges: all or those of a split, noisy or not, and reviewed."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 
     from brgcl.evaluation.protocol import NoisyGraph
     from brgcl.noise.graph import Noise
-
-SPLIT = ("train_mask", "val_mask", "test_mask")
 
 
 def draw_labels(data: "Data", labelled: str, noise: "Noise", seed: int) -> "NoisyGraph":
@@ -37,17 +34,14 @@ def draw_labels(data: "Data", labelled: str, noise: "Noise", seed: int) -> "Nois
             "--labelled train needs a data set with training nodes; on your own files all labels "
             "that are given are judged"
         )
-    if labelled == "all":
-        data = copy.copy(data)
-        for name in SPLIT:
-            data.pop(name, None)
-    judged = data.y if labelled == "all" else data.y[data.train_mask]
-    num_classes = len(judged[judged >= 0].unique())
+    noisy = draw_noisy_graph(data, noise=noise, protocol="no-val", seed=seed, labelled=labelled)
+    given = noisy.labels.train
+    num_classes = len(given[given >= 0].unique())
     if num_classes == 0:
         raise InputError("no node has a label; give labels to judge with --labels FILE")
     if num_classes == 1:
         raise InputError("all labels are the same; errors are found among two classes or more")
-    return draw_noisy_graph(data, noise=noise, protocol="no-val", seed=seed)
+    return noisy
 
 
 def take_decisions(labels: "Tensor", data: "Data", run: Path) -> "tuple[Tensor, Tensor]":
@@ -72,17 +66,18 @@ def take_decisions(labels: "Tensor", data: "Data", run: Path) -> "tuple[Tensor, 
     if len(decided) == 0:
         raise InputError(f"nothing is decided yet in '{run}'; brgcl review {run} opens the page")
     rows = _numbers(decided["node"], data.node_ids, "node", run)
-    codes = _numbers(decided["label"], class_names(data), "class", run)
+    codes = _numbers(decided["label"], class_names(data, data.y), "class", run)
     labels, certain = labels.clone(), torch.zeros_like(labels, dtype=torch.bool)
     labels[rows], certain[rows] = torch.tensor(codes), True
     return labels, certain
 
 
-def class_names(data: "Data") -> list[str]:
-    """Names of the classes 0..C-1 as text."""
+def class_names(graph: "Data", labels: "Tensor") -> list[str]:
+    """Names as text of the classes 0..C-1 of labels `(N,)`, and of others that the graph names."""
     from brgcl.tasks.checks import class_name
 
-    return [str(class_name(label, data)) for label in range(int(data.y.max()) + 1)]
+    number = max(int(labels.max()) + 1, len(graph.get("class_names") or ()))
+    return [str(class_name(label, graph)) for label in range(number)]
 
 
 def as_names(labels: "Tensor", names: Sequence[str]) -> list[str | None]:

@@ -8,7 +8,7 @@ from typer import Argument, Option
 from brgcl.cli.console import print_json, print_line
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import Json, Overwrite
-from brgcl.cli.run_folder import claim_file, rewrite_file
+from brgcl.cli.run_folder import claim_file, write_anew
 
 
 @grouped
@@ -23,7 +23,7 @@ def report(
 
     page = run / "report.html" if out is None else out
     if out is None:
-        rewrite_file(run, page.name, lambda: write_page(run))
+        write_anew(run, page.name, lambda path: write_page(run, path))
     else:
         claim_file(out, overwrite=overwrite)
         write_page(run, out)

@@ -143,8 +143,8 @@ def _sentence(summary: dict[str, Any]) -> str:
     left = summary["error_left"]
     return (
         f"{summary['num_suspects_decided']:,} of {summary['num_suspects']:,} suspects decided, "
-        f"{summary['num_changed']:,} labels changed; about {left['rate']:.1%} of the labels are "
-        f"still wrong ({left['low']:.1%} to {left['high']:.1%})."
+        f"{summary['num_changed']:,} labels changed; about {100 * left['rate']:.1f} % of the "
+        f"labels are still wrong ({100 * left['low']:.1f} to {100 * left['high']:.1f} %)."
     )
 
 

@@ -133,7 +133,7 @@ def claim_folder(path: Path, *, overwrite: bool, reviewed: bool = False) -> Iter
             _remove(made)
 
 
-def write_anew(path: Path, name: str, write: Callable[..., None], *content: Any) -> None:
+def write_anew(path: Path, name: str, write: Callable[[Path], object]) -> None:
     """Write one file of a run that is there, such as its report, and note its new checksum.
 
     Raises:
@@ -142,13 +142,20 @@ def write_anew(path: Path, name: str, write: Callable[..., None], *content: Any)
     """
     from brgcl.atomic_files import write_json
 
-    release = _lock(path)
+    about = _read_about(path)
+    if not about:
+        raise InputError(
+            f"'{path}' holds no run (run.json); give the folder that a command wrote with --out"
+        )
     try:
-        about = _read_about(path)
-        if not about:
-            raise InputError(f"'{path}' holds no run of brgcl; give the folder of one")
+        release = _lock(path)
+    except OSError as error:
+        raise InputError(
+            f"cannot write into '{path}': {error.strerror}; give another --out"
+        ) from error
+    try:
         _check_file(path, name, about["files"])
-        write(path / name, *content)
+        write(path / name)
         about["files"][name] = _checksum(path / name)
         write_json(path / ABOUT, about)
     finally:
@@ -159,23 +166,6 @@ def last_command(path: Path) -> str | None:
     """Return the command that wrote the run in a folder; None if there is no run."""
     about = _read_about(path)
     return about["command"][1] if about else None
-
-
-def rewrite_file(path: Path, name: str, write: Callable[[], object]) -> None:
-    """Write a file of the run in a folder anew, and note its checksum in `run.json`.
-
-    Raises:
-        InputError: A file of that name is there which the run does not list.
-    """
-    from brgcl.atomic_files import write_json
-
-    about = _read_about(path)
-    if (path / name).exists() and about and name not in about["files"]:
-        raise InputError(f"'{path / name}' was not written by brgcl; move it or give --out FILE")
-    write()
-    if about:
-        about["files"][name] = _checksum(path / name)
-        write_json(path / ABOUT, about)
 
 
 def claim_file(path: Path, *, overwrite: bool) -> None:

@@ -31,9 +31,9 @@ from brgcl.evaluation.score import (
 )
 from brgcl.methods import find_method
 from brgcl.noise.graph import Noise
+from brgcl.tasks.agreement import Agreement, cross_validated_agreement
 from brgcl.tasks.checks import check_labels, check_num_clusters, class_name
 from brgcl.tasks.classify import NodeClassifier
-from brgcl.tasks.label_errors import Agreement, cross_validated_agreement
 
 if TYPE_CHECKING:
     import pandas as pd

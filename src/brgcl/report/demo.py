@@ -107,8 +107,8 @@ def run_demo(
 
 
 def _judge(run: Run) -> "pd.DataFrame":
-    z, given = run.fitted.representations, run.noisy.labels.train
-    return find_label_errors(z, given, graph=run.noisy.graph, seed=run.seed)
+    z, given, confidence = run.fitted.representations, run.noisy.labels.train, run.fitted.confidence
+    return find_label_errors(z, given, graph=run.noisy.graph, confidence=confidence, seed=run.seed)
 
 
 def _row(ours: Run, gcn: Run, errors: "pd.DataFrame") -> dict[str, float]:

@@ -15,4 +15,6 @@ export function label(code, name) {
   return make("span", { className: "label" }, BrgclPalette.swatch(code), text);
 }
 
+/** A share as text, and as a length of CSS. */
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+export const length = (share) => `${100 * share}%`;

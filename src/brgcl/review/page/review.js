@@ -3,7 +3,7 @@
  * A "place" is the position of a labelled node in the list of suspects, a "row" that of any node in
  * the graph, a "code" the number of a class. What was decided comes from the server alone. */
 import { chooseClass, confirmBulk, showHelp } from "./dialogs.js";
-import { $, label, make, percent } from "./elements.js";
+import { $, label, length, make, percent } from "./elements.js";
 import { Matrix } from "./matrix.js";
 import { Saver, download, read } from "./saving.js";
 
@@ -16,8 +16,9 @@ let map;
 let matrix;
 let current = null; // place shown, or null
 let row = null; // row shown
+let widest = 0.1; // upper end of the scale of the interval
 let quick = []; // codes of keys 1 to 9
-let latest = null; // what was last asked about a node, so that late answers are dropped
+let ready = false; // whether that node is on the screen: nobody decides on what they do not see
 const filter = { given: -1, suggested: -1 };
 const saver = new Saver({ onSaving, onSaved, onRefused, onTrouble });
 
@@ -27,6 +28,7 @@ const idOf = (place) => run.nodes.id[run.suspects.row[place]];
 const fits = (place) =>
   (filter.given < 0 || run.suspects.given[place] === filter.given) &&
   (filter.suggested < 0 || run.suspects.suggested[place] === filter.suggested);
+const isSame = (place) => run.suspects.given[place] === run.suspects.suggested[place];
 const list = () => run.queue.filter(fits);
 
 async function start() {
@@ -94,15 +96,15 @@ function finish(places) {
 async function show(at) {
   row = at;
   current = placeOf.get(at) ?? null;
-  latest = at;
+  ready = false;
   let about;
   try {
     about = await read(`/api/node/${at}`);
   } catch (error) {
-    if (latest === at) notice(`The node cannot be shown: ${error.message}`, "Try again", () => { quiet(); show(at); });
+    if (row === at) notice(`The node cannot be shown: ${error.message}`, "Try again", () => { quiet(); show(at); });
     return;
   }
-  if (latest !== at) return;
+  if (row !== at) return;
   $("shown").hidden = false;
   $("done").hidden = true;
   $("node-id").textContent = about.id;
@@ -121,6 +123,7 @@ async function show(at) {
     $("neighbours").append(make("li", { className: "plain note", textContent: `and ${(about.num_neighbours - about.neighbours.length).toLocaleString("en")} more` }));
   $("nearest").replaceChildren(...(about.nearest || []).map(nodeLine));
   quickClasses(about);
+  ready = true;
   if (map) map.showNeighbours(at, about.neighbour_rows);
   status();
   if (labelled) speak(`Node ${about.id}, given ${about.given}, suggested ${about.suggested}. ${about.reason}`);
@@ -149,8 +152,7 @@ function buttons() {
     const decides = ["accept", "keep", "choose", "skip"].includes(act);
     button.disabled = Boolean(saver.change) || (decides && current === null) || (act === "undo" && !run.undoable);
   }
-  const same = current !== null && run.suspects.given[current] === run.suspects.suggested[current];
-  if (same) document.querySelector("[data-act=accept]").disabled = true;
+  if (current !== null && isSame(current)) document.querySelector("[data-act=accept]").disabled = true;
   const count = bulkPlaces().length;
   $("bulk").replaceChildren(make("kbd", { textContent: "B" }), ` Accept ${count.toLocaleString("en")} at once …`);
   $("bulk").disabled = !count || Boolean(saver.change);
@@ -170,7 +172,7 @@ function nodeLine(about) {
 
 function share(what, value) {
   const bar = make("i");
-  bar.style.width = percent(value || 0);
+  bar.style.width = length(value || 0);
   return make("div", { className: "share" }, make("span", { textContent: what }), make("div", {}, bar),
     make("b", { textContent: value === null || value === undefined ? "–" : percent(value, 0) }));
 }
@@ -199,17 +201,17 @@ function quickClasses(about) {
 /* Deciding */
 
 function decide(kind, code = null) {
-  if (current === null || saver.change) return;
+  if (current === null || !ready || saver.change) return;
   const place = current;
   const text = code === null ? null : name(code);
   save("/api/decide", { place, kind, label: text, version: states[place].version }, { place, kind, label: text });
 }
 
 function choose() {
-  if (current === null || saver.change) return;
+  if (current === null || !ready || saver.change) return;
   const { given, suggested } = run.suspects;
   const marks = { [given[current]]: "given", [suggested[current]]: "suggested" };
-  if (given[current] === suggested[current]) marks[given[current]] = "given, suggested";
+  if (isSame(current)) marks[given[current]] = "given, suggested";
   chooseClass(run.classes, marks, (code) => decide("choose", code));
 }
 
@@ -333,11 +335,12 @@ function merge(reply) {
   const skipped = states.filter((state) => state.skipped).length;
   $("progress-note").textContent = `${num_changed.toLocaleString("en")} labels changed${skipped ? `, ${skipped} skipped` : ""}`;
   $("left-rate").textContent = percent(error_left.rate);
-  $("left-note").textContent = `between ${percent(error_left.low)} and ${percent(error_left.high)}; ${error_left.num_checked} of ${num_drawn} random nodes checked`;
+  $("left-note").textContent = `${(100 * error_left.low).toFixed(1)} to ${percent(error_left.high)}; ${error_left.num_checked} of ${num_drawn} random nodes checked`;
+  widest = Math.max(widest, error_left.high); // the bar keeps its scale while the interval narrows
   const [range, point] = $("interval").children;
-  range.style.left = percent(error_left.low);
-  range.style.width = percent(Math.max(0.01, error_left.high - error_left.low));
-  point.style.left = percent(error_left.rate);
+  range.style.left = length(error_left.low / widest);
+  range.style.width = length((error_left.high - error_left.low) / widest);
+  point.style.left = length(error_left.rate / widest);
   history();
   counts();
   if (map) paint();
@@ -396,10 +399,8 @@ function refilter() {
 
 function drawMap() {
   const { nodes, suspects } = run;
-  const placed = window.BrgclMap !== undefined || typeof BrgclMap !== "undefined";
-  if (!placed || !nodes.x || !nodes.x.some((x) => x !== null)) {
+  if (!nodes.x || !nodes.x.some((x) => x !== null)) {
     $("map-card").hidden = true;
-    document.querySelector("main").classList.add("unplaced");
     return;
   }
   const suspicion = nodes.id.map(() => NaN);
@@ -441,7 +442,10 @@ function paint() {
 
 function listen() {
   const acts = {
-    accept: () => { if (!document.querySelector("[data-act=accept]").disabled) decide("accept"); },
+    accept: () => {
+      if (current !== null && isSame(current)) saved("nothing to accept here: K keeps the label");
+      else decide("accept");
+    },
     keep: () => decide("keep"), skip: () => decide("skip"), choose, undo,
     back: () => walk(-1), forward: () => walk(1),
   };
@@ -472,8 +476,6 @@ function listen() {
   $("theme").addEventListener("click", () => {
     document.documentElement.dataset.theme = BrgclPalette.theme() === "dark" ? "light" : "dark";
     document.dispatchEvent(new Event("brgcl:theme"));
-    for (const swatch of document.querySelectorAll("svg.swatch")) swatch.dataset.old = "";
-    counts();
     matrix = new Matrix(run.classes, run.transition, pickCell);
     counts();
     if (row !== null) show(row);
