@@ -147,6 +147,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
         texts = {
             "findings.json": findings, "history.json": history, "metrics.json": {"n": 1},
             "run.json": {
+                "brgcl": "0.1.0", "command": ["brgcl", "find-errors"], "files": {},
                 "title": f"Labels of {classes[0]}", "settings": {"tau": 0.5},
                 "tables": [{"title": "T", "columns": ["a"], "rows": [[classes[0]]], "note": ""}],
             },

@@ -28,7 +28,7 @@ def test_the_place_of_the_page_is_chosen_and_nothing_is_overwritten(run, make_ru
 def test_a_folder_that_is_no_run_is_refused(run, tmp_path):
     code, _, err = run("report", tmp_path)
     assert code == 2
-    assert "has no nodes.parquet, so it is no run" in err
+    assert "holds no run" in err
 
 
 def test_a_page_written_anew_belongs_to_the_run(run, own, tmp_path):
