@@ -58,7 +58,11 @@ def write_page(run: Path, out: Path | None = None) -> Path:
         diagnosis=(read.findings.get("diagnosis") or {}).get("sentences") or [],
         not_judged=[str(name) for name in read.findings.get("not_judged") or []],
         metrics=list(flat(read.metrics)),
-        found=list(flat(read.findings.get("noise") or {})),
+        found=[
+            (name, value)
+            for name, value in flat(read.findings.get("noise") or {})
+            if name not in read.metrics
+        ],
         settings=list(flat(read.about.get("settings") or {})),
         versions=list(flat(made_by(read))),
         printed=printed_rows(read),
