@@ -19,7 +19,7 @@ JUDGED = pd.DataFrame({"node": [0, 1], "is_error": [False, False]})
 def test_no_suspect_is_said_so():
     first, second, third = said(suspects=JUDGED, findings={"estimated_error_rate": 0.0001})
     assert first == "None of the 2 labels that were judged looks wrong."
-    assert second == "<0.1 % of all labels are wrong by our estimate."
+    assert second == "<0.1 % of all labels, about 0, are wrong by estimate."
     assert third.endswith("brgcl review 'a run'")
 
 

@@ -28,7 +28,7 @@ const BrgclCharts = (() => {
   };
   const percent = (share) => {
     if (!(share >= 0)) return "–";
-    return share > 0 && share < 0.0005 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`;
+    return share > 0 && share < 0.0005 ? "<0.1\u00a0%" : `${(100 * share).toFixed(1)}\u00a0%`;
   };
 
   function ticks(low, high) {
