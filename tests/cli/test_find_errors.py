@@ -3,16 +3,17 @@
 import contextlib
 import io
 import json
+import shutil
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from brgcl.atomic_files import write_text
+import brgcl
 from brgcl.cli import main as cli
-from brgcl.cli.run_folder import claim_folder
 from brgcl.detectors.names import DETECTORS
+from brgcl.review.decisions import Choice, Decisions, read_decisions
 
 TINY = ("epochs=8", "hidden=16", "dim=8", "warmup_epochs=4")
 QUICK = [part for text in TINY for part in ("--set", text)]
@@ -24,6 +25,15 @@ NOISE_NAMES = {
     "auroc", "average_precision", "precision", "recall", "f1", "mcc", "noise_realised",
 }  # fmt: skip
 COLUMNS = {"node", "given", "suggested", "probability", "score", "is_error", "evidence"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_map():
+    """Nodes are put on a line; where they belong on the map is tested elsewhere."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = lambda z, seed: (np.arange(len(z)), np.arange(2 * len(z)).reshape(-1, 2))  # noqa: E731
+        patch.setattr("brgcl.report.figures.place_nodes", place)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -138,11 +148,10 @@ def test_corrected_labels_stand_beside_the_given_ones(found, wrong):
     assert frame["changed"].tolist() == [True] * 5 + [False] * 85
 
 
-def test_corrected_labels_can_be_read_as_labels(run, found, wrong):
-    words = [*wrong[1][:4], "--labels", found[3]]
-    code, out, err = run("find-errors", *words, *QUICK, "--json")
-    assert code == 0, err
-    assert json.loads(out)["num_suspects"] == 0
+def test_corrected_labels_can_be_read_as_labels(found, wrong):
+    data = brgcl.read_graph(wrong[0] / "e.csv", wrong[0] / "x.csv", found[3])
+    read = [data.class_names[label] for label in data.y.tolist()]
+    assert dict(zip(data.node_ids, read, strict=True)) == wrong[2]
 
 
 def test_stderr_says_what_to_do_next(found):
@@ -153,14 +162,16 @@ def test_stderr_says_what_to_do_next(found):
 
 
 def test_the_table_is_ranked_and_has_reasons(run, wrong):
-    code, out, err = run("find-errors", *wrong[1], *QUICK, "--top", 2)
+    """Noise may be added to own labels, too."""
+    code, out, err = run("find-errors", *wrong[1], *QUICK, "--top", 2, "--label-noise", "pair:0.01")
     assert code == 0, err
     assert "\x1b" not in out
     assert "The 2 most suspicious of 90 labels" in out
     assert sum("-n" in line and "│" in line for line in out.splitlines()) == 2
     assert "of the 90 labels are wrong (95 % interval" in out
-    assert "5 of 90 labels are called wrong" in out
+    assert " of 90 labels are called wrong" in out
     assert "Confused most" in out
+    assert "were made wrong: auroc " in out
     assert "--out RUN keeps" in out
 
 
@@ -230,33 +241,33 @@ def test_injected_noise_is_scored(run, small, tmp_path, labelled):
     assert findings["noise"] == {name: printed[name] for name in NOISE_NAMES}
 
 
-def test_noise_on_own_files_is_allowed(run, wrong):
-    code, out, err = run("find-errors", *wrong[1], *QUICK, "--label-noise", "pair:0.1")
-    assert code == 0, err
-    assert "were made wrong: auroc " in out
-
-
 # Review
 
 
-def decide(monkeypatch, frame):
-    monkeypatch.setattr("brgcl.review.decisions.read_decisions", lambda run: pd.DataFrame(frame))
+@pytest.fixture
+def review(found, tmp_path):
+    """A copy of the run, and a function that decides on labels as the review does."""
+    folder = shutil.copytree(found[0], tmp_path / "reviewed")
+    given = pd.read_parquet(folder / "suspects.parquet").set_index("node")["given"]
+
+    def decide(**labels):
+        store = Decisions(folder)
+        choices = [
+            Choice(node, given.get(node, ""), label, "choose", "") for node, label in labels.items()
+        ]
+        store.record("request", "me", choices)
+        store.close()
+
+    return folder, decide
 
 
-def reviewed_run(tmp_path):
-    with claim_folder(tmp_path / "before", overwrite=False) as folder:
-        folder.write("metrics.json", write_text, "{}")
-    (tmp_path / "before" / "review.sqlite").write_text("decided")
-    return tmp_path / "before"
-
-
-def test_decided_labels_are_certain(run, wrong, monkeypatch, tmp_path):
+def test_decided_labels_are_certain(run, wrong, review, tmp_path):
     """A wrong label is kept by a person, another is corrected: neither is a suspect."""
-    folder = reviewed_run(tmp_path)
+    folder, decide = review
     given = pd.read_csv(wrong[0] / "y.csv").set_index("id")["label"]
     kept, truth = given["-n0"], wrong[2]["-n1"]
-    decide(monkeypatch, {"node": ["-n0", "-n1"], "label": [kept, truth]})
-    corrected = tmp_path / "c.csv"
+    decide(**{"-n0": kept, "-n1": truth})
+    decisions, corrected = (folder / "review.sqlite").read_bytes(), tmp_path / "c.csv"
     code, out, err = run(
         "find-errors", *wrong[1], *QUICK, "--reviewed", folder, "--out", folder, "--overwrite",
         "--apply", corrected, "--json",
@@ -272,25 +283,41 @@ def test_decided_labels_are_certain(run, wrong, monkeypatch, tmp_path):
     nodes = pd.read_parquet(folder / "nodes.parquet").set_index("node_id")
     assert nodes.index[nodes["reviewed"]].tolist() == ["-n0", "-n1"]
     assert nodes.loc["-n1", "label_given"] == truth
-    assert (folder / "review.sqlite").read_text() == "decided"
+    # the decisions are still there, and still about the run
+    assert (folder / "review.sqlite").read_bytes() == decisions
+    assert set(read_decisions(folder)["node"]) == {"-n0", "-n1"}
 
 
-@pytest.mark.parametrize(
-    ("frame", "message"),
-    [
-        ({"node": ["-n0"], "label": ["nobody"]}, "names the class 'nobody', which this graph"),
-        ({"node": ["x9"], "label": ["b & c"]}, "names the node 'x9', which this graph"),
-        ({"node": [], "label": []}, "nothing is decided yet"),
-    ],
-)
-def test_a_review_of_another_graph_is_refused(
-    run, wrong, no_training, monkeypatch, tmp_path, frame, message
-):
-    folder = reviewed_run(tmp_path)
-    decide(monkeypatch, frame)
+def test_a_run_with_decisions_is_not_replaced_unseen(run, wrong, review, no_training):
+    folder, decide = review
+    decide(**{"-n0": "zoo"})
+    code, _, err = run("find-errors", *wrong[1], "--out", folder, "--overwrite")
+    assert code == 2
+    assert f"take them over with --reviewed {folder}" in err
+
+
+def test_a_review_of_other_classes_is_refused(run, wrong, review, no_training):
+    folder, decide = review
+    decide(**{"-n0": "nobody"})
     code, _, err = run("find-errors", *wrong[1], "--reviewed", folder)
     assert code == 2
-    assert message in err
+    assert "names the class 'nobody', which this graph does not have" in err
+
+
+def test_a_review_of_another_graph_is_refused(run, own, wrong, review, no_training):
+    folder, decide = review
+    decide(**{"-n0": "b & c"})
+    code, _, err = run("find-errors", *own(), "--reviewed", folder)
+    assert code == 2
+    assert "names the node '-n0', which this graph does not have" in err
+
+
+def test_a_review_without_decisions_is_refused(run, wrong, review, no_training):
+    folder, decide = review
+    decide()
+    code, _, err = run("find-errors", *wrong[1], "--reviewed", folder)
+    assert code == 2
+    assert "nothing is decided yet" in err
 
 
 # Wrong input
@@ -358,10 +385,9 @@ def test_another_detector_has_the_same_names(run, wrong, tmp_path, detector):
     assert (out / "edges.parquet").exists()
 
 
-def test_another_detector_leaves_decided_labels_alone(run, wrong, monkeypatch, tmp_path):
-    folder = reviewed_run(tmp_path)
-    given = pd.read_csv(wrong[0] / "y.csv").set_index("id")["label"]
-    decide(monkeypatch, {"node": ["-n0"], "label": [given["-n0"]]})
+def test_another_detector_leaves_decided_labels_alone(run, wrong, review):
+    folder, decide = review
+    decide(**{"-n0": pd.read_csv(wrong[0] / "y.csv").set_index("id")["label"]["-n0"]})
     words = ["--detector", "neighbours", "--reviewed", folder, "--json"]
     code, out, err = run("find-errors", *wrong[1], *words)
     assert code == 0, err

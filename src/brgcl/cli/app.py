@@ -9,7 +9,10 @@ from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
 from brgcl.cli.demo import demo
-from brgcl.cli.find_errors import find_errors
+for command in (
+    demo, embed, classify, cluster, find_errors, diagnose, report, review, tune, datasets, methods,
+    version,
+):  # fmt: skip
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
 from brgcl.cli.report import report
@@ -23,7 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo, embed, classify, cluster, find_errors, report, review, tune, datasets, methods,
+    demo, embed, classify, cluster, find_errors, diagnose, report, review, tune, datasets, methods,
     version,
 ):  # fmt: skip
     app.command()(command)

@@ -35,6 +35,7 @@ def demo(
         say(f"Generated graphs of 2,000 nodes, 7 classes, 20 labels a class; noise: {DEMO_NOISE}.")
         shown = run_demo(draws, config, progress_bar)
         table, first = shown.comparison(), shown.ours.runs[0]
+        findings = {str(name): value for name, value in shown.suspects.attrs.items()}
         folder.about = {
             "inputs": {"dataset": "demo"}, "method": "brgcl",
             "settings": dataclasses.asdict(config), "noise": str(DEMO_NOISE),
@@ -43,7 +44,7 @@ def demo(
         write_run(
             folder, first.noisy.graph, first.fitted, shown.summary(), shown.ours.nodes(),
             title="Demonstration on a generated graph", seed=first.seed,
-            suspects=shown.suspects, findings=shown.findings(),
+            suspects=shown.suspects, findings=findings,
         )  # fmt: skip
     if json_:
         print_json(shown.summary())

@@ -144,6 +144,8 @@ def run_evaluation(
                 title=f"{what.capitalize()} of {results.dataset}", seed=first.seed,
             )  # fmt: skip
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
+    if what == "classes" and not output.json_:
+        print_line("Which of the labels are wrong? brgcl find-errors, with the same graph, tells.")
 
 
 def train(

@@ -36,7 +36,7 @@ def draw_labels(data: "Data", labelled: str, noise: "Noise", seed: int) -> "Nois
         )
     noisy = draw_noisy_graph(data, noise=noise, protocol="no-val", seed=seed, labelled=labelled)
     given = noisy.labels.train
-    num_classes = len(given[given >= 0].unique())
+    num_classes = len(set(given[given >= 0].tolist()))
     if num_classes == 0:
         raise InputError("no node has a label; give labels to judge with --labels FILE")
     if num_classes == 1:
@@ -103,7 +103,8 @@ def corrected_labels(suspects: "pd.DataFrame", given: Mapping[Any, str | None]) 
         was judged; `label_given`; whether it was `changed`; and `score`, the probability that the
         label that was judged is right.
     """
-    found = suspects.set_index("node").reindex([id for id in given if id in set(suspects["node"])])
+    found = suspects.set_index("node")
+    found = found.loc[[node for node in given if node in found.index]]
     frame = found[["score"]].reset_index(names="node_id")
     frame.insert(1, "label", found["suggested"].where(found["is_error"], found["given"]).tolist())
     frame.insert(2, "label_given", [given[id] for id in frame["node_id"]])

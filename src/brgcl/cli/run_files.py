@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from brgcl.cli.run_folder import RunFolder
+from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,8 @@ def node_map(z: "Tensor", *, seed: int = 0) -> dict[str, Any]:
     if has_report_extra():
         from brgcl.report.figures import place_nodes
 
-        shown, points = place_nodes(z, seed=seed)
+        with progress_bar("placing nodes on the map"):
+            shown, points = place_nodes(z, seed=seed)
         places[shown] = points
     return {"map_x": places[:, 0], "map_y": places[:, 1]}
 

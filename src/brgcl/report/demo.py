@@ -68,10 +68,6 @@ class Demo:
         rows = [_cells(name, row, self.capped) for name, row in [*named, ("mean", means)]]
         return {"title": TITLE, "columns": COLUMNS, "rows": rows, "note": NOTE}
 
-    def findings(self) -> dict[str, Any]:
-        """What was found out about the labels of the first graph as a whole."""
-        return {str(name): value for name, value in self.suspects.attrs.items()}
-
     def sentence(self) -> str:
         """Say which method is better."""
         total = self.summary()
