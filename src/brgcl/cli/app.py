@@ -9,10 +9,8 @@ from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
 from brgcl.cli.demo import demo
-for command in (
-    demo, embed, classify, cluster, find_errors, diagnose, report, review, tune, datasets, methods,
-    version,
-):  # fmt: skip
+from brgcl.cli.diagnose import diagnose
+from brgcl.cli.find_errors import find_errors
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
 from brgcl.cli.report import report
