@@ -123,16 +123,15 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
                 "evidence": [f"Neighbours say {name}." for name in names[truth]],
             }
         ).sort_values("score", ignore_index=True)
-        pairs = suspects[wrong[suspects["node"].map(dict(zip(nodes["node_id"], range(N))))]]
-        counts = pairs.groupby(["given", "suggested"]).size()
+        counts = suspects[suspects["is_error"]].groupby(["given", "suggested"]).size()
+        pairs = [{"given": a, "suggested": b, "count": int(n)} for (a, b), n in counts.items()]
         source = np.arange(N - 1)
         findings = {
             "num_labelled": N, "num_suspects": int(wrong.sum()), "fdr_target": 0.1,
             "estimated_error_rate": 0.17, "error_interval": [0.1, 0.25], "fdr_estimated": 0.05,
             "class_names": list(classes), "transition": (np.eye(C) * 0.7 + 0.3 / C).tolist(),
             "error_rate_by_class": dict.fromkeys(classes, 0.1), "not_judged": [classes[-1]],
-            "classes": [{"given": a, "suggested": b, "count": int(n)} for (a, b), n in counts.items()],
-            "diagnosis": {"sentences": [f"The label {classes[0]} is noisy."]},
+            "classes": pairs, "diagnosis": {"sentences": [f"The label {classes[0]} is noisy."]},
             "noise": {"auroc": 0.987},
         }  # fmt: skip
         history = [
@@ -148,6 +147,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
         texts = {
             "findings.json": findings, "history.json": history, "metrics.json": {"n": 1},
             "run.json": {
+                "brgcl": "0.1.0", "command": ["brgcl", "find-errors"], "files": {},
                 "title": f"Labels of {classes[0]}", "settings": {"tau": 0.5},
                 "tables": [{"title": "T", "columns": ["a"], "rows": [[classes[0]]], "note": ""}],
             },

@@ -19,7 +19,7 @@ JUDGED = pd.DataFrame({"node": [0, 1], "is_error": [False, False]})
 def test_no_suspect_is_said_so():
     first, second, third = said(suspects=JUDGED, findings={"estimated_error_rate": 0.0001})
     assert first == "None of the 2 labels that were judged looks wrong."
-    assert second == "<0.1 % of all labels are wrong by our estimate."
+    assert second == "<0.1 % of all labels, about 0, are wrong by estimate."
     assert third.endswith("brgcl review 'a run'")
 
 
@@ -34,12 +34,18 @@ def test_one_suspect_is_a_singular_and_an_unknown_rate_is_said():
     ("metrics", "sentence"),
     [
         ({"accuracy_mean": 0.8, "n": 1}, "80.0 % of the test nodes are classified right."),
-        ({"accuracy_mean": 0.8, "n": 5}, "80.0 % of the test nodes are classified right, mean of 5 draws."),
+        (
+            {"accuracy_mean": 0.8, "n": 5},
+            "80.0 % of the test nodes are classified right, mean of 5 draws.",
+        ),
         ({"num_clusters": 5, "capped": True}, "≥ 5 clusters were found."),
-        ({"num_clusters_mean": 4.5, "nmi_mean": 0.5}, "4.5 clusters were found; they share 0.50 of the classes' information (NMI)."),
+        (
+            {"num_clusters_mean": 4.5, "nmi_mean": 0.5},
+            "4.5 clusters were found; they share 0.50 of the classes' information (NMI).",
+        ),
         ({}, "3 nodes have a representation."),
     ],
-)  # fmt: skip
+)
 def test_runs_that_judged_no_labels_say_what_they_found(metrics, sentence):
     assert said(metrics)[0] == sentence
 

@@ -61,7 +61,8 @@ def _beside(rows: Tensor, points: Any, others: Tensor, rng: np.random.Generator)
     """Place other unit rows `(R, D)` beside one of the five nearest `rows` that have `points`."""
     axes = torch.linalg.eigh(rows.T @ rows).eigenvectors[:, -50:]  # most of the angles, less work
     rows, others = rows @ axes, others @ axes
-    near = torch.cat([(part @ rows.T).topk(5, dim=1).indices for part in others.split(2_000)])
+    parts = [others[start : start + 2_000] for start in range(0, len(others), 2_000)]
+    near = torch.cat([(part @ rows.T).topk(5, dim=1).indices for part in parts])
     chosen = near.numpy()[np.arange(len(near)), rng.integers(5, size=len(near))]
     tree = KDTree(points)
     room = tree.query(points[chosen], k=4)[0][:, -1:]  # to the third neighbour on the map

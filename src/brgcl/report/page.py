@@ -12,7 +12,6 @@ from typing import Any
 
 import pandas as pd
 
-from brgcl import __version__
 from brgcl.atomic_files import write_text
 from brgcl.report.extra import import_extra
 from brgcl.report.page_data import MOST_ROWS, page_data, to_script
@@ -59,12 +58,16 @@ def write_page(run: Path, out: Path | None = None) -> Path:
         diagnosis=(read.findings.get("diagnosis") or {}).get("sentences") or [],
         not_judged=[str(name) for name in read.findings.get("not_judged") or []],
         metrics=list(flat(read.metrics)),
-        found=list(flat(read.findings.get("noise") or {})),
+        found=[
+            (name, value)
+            for name, value in flat(read.findings.get("noise") or {})
+            if name not in read.metrics
+        ],
         settings=list(flat(read.about.get("settings") or {})),
         versions=list(flat(made_by(read))),
         printed=printed_rows(read),
         most_rows=MOST_ROWS,
-        version=__version__,
+        version=read.about.get("brgcl") or "",
     )
     path = run / "report.html" if out is None else out
     write_text(path, page)

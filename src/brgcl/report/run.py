@@ -68,7 +68,7 @@ def read_run(path: Path) -> Run:
     if "node_id" not in nodes:
         raise InputError(f"'{path / 'nodes.parquet'}' has no column node_id; run the command again")
     edges = _read_table(path / "edges.parquet")
-    ends = None if edges is None else edges[["source", "target"]].to_numpy(np.int64)
+    ends = None if edges is None else edges[["source", "target"]].to_numpy(np.int32)
     if ends is not None and len(ends) and not 0 <= ends.min() <= ends.max() < len(nodes):
         raise InputError(
             f"'{path / 'edges.parquet'}' names rows that nodes.parquet does not have; "

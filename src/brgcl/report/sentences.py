@@ -39,9 +39,12 @@ def _about_labels(run: Run, judged: pd.DataFrame) -> list[Headline]:
     sure = []
     if rate is not None:
         between = f" (95 % interval {_range(*interval)})" if interval else ""
-        sure.append(f"of all labels are wrong by our estimate{between}.")
+        sure.append(f"of all labels, about {rate * labels:,.0f}, are wrong by estimate{between}.")
     if suspects and fdr is not None:
-        sure.append(f"About {percent(fdr)} of the suspects should turn out to be right after all.")
+        sure.append(
+            f"The {suspects:,} are those that can be named; about {percent(fdr)} of them should "
+            "turn out to be right."
+        )
     figure = "Unknown" if rate is None else f"{percent(rate)}"
     second = Headline(figure, " ".join(sure) or "how many labels are wrong in all.")
     folder = shlex.quote(str(run.path))

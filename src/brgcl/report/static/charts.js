@@ -26,7 +26,10 @@ const BrgclCharts = (() => {
     if (size >= 1000) return Math.round(value).toLocaleString("en");
     return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
   };
-  const percent = (share) => (share > 0 && share < 0.0005 ? "<0.1 %" : `${(100 * share).toFixed(1)} %`);
+  const percent = (share) => {
+    if (!(share >= 0)) return "–";
+    return share > 0 && share < 0.0005 ? "<0.1\u00a0%" : `${(100 * share).toFixed(1)}\u00a0%`;
+  };
 
   function ticks(low, high) {
     const rough = (high - low) / 4 || 1;

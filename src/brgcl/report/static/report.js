@@ -98,7 +98,7 @@ const BrgclReport = (() => {
     const s = run.suspects;
     const has = (name) => s[name] !== null && s[name] !== undefined;
     const columns = [
-      { name: "node", title: "Node", width: "minmax(4rem, 1fr)", value: (r) => run.ids[s.node[r]] },
+      { name: "node", title: "Node", width: "minmax(4rem, 0.8fr)", value: (r) => run.ids[s.node[r]] },
       { name: "given", title: "Given", width: "minmax(5rem, 1.3fr)", value: (r) => run.name(s.given[r]),
         fill: (r, cell) => label(run, s.given[r], cell), wide: true },
       { name: "suggested", title: "Suggested", width: "minmax(5rem, 1.3fr)",
@@ -116,11 +116,11 @@ const BrgclReport = (() => {
         } },
     ];
     if (has("neighbours_given"))
-      columns.push({ name: "neighbours_given", title: "Nbrs given", number: true, width: "6rem", wide: true,
+      columns.push({ name: "neighbours_given", title: "Nbrs given", number: true, width: "5.4rem", wide: true,
         hint: "Share of labelled neighbours with the given label",
         value: (r) => s.neighbours_given[r], text: (r) => number(s.neighbours_given[r]) });
     if (has("neighbours_suggested"))
-      columns.push({ name: "neighbours_suggested", title: "Nbrs sugg.", number: true, width: "6rem", wide: true,
+      columns.push({ name: "neighbours_suggested", title: "Nbrs sugg.", number: true, width: "5.4rem", wide: true,
         hint: "Share of labelled neighbours with the suggested label",
         value: (r) => s.neighbours_suggested[r], text: (r) => number(s.neighbours_suggested[r]) });
     if (has("evidence"))

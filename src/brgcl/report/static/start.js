@@ -258,16 +258,16 @@
   if (data.history.epoch && data.history.epoch.length > 1) {
     const h = data.history;
     const has = (name) => h[name].some((v) => v !== null);
-    const losses = [["node contrast", "node_loss"], ["prototype contrast", "proto_loss"]]
+    const losses = [["node", "node_loss"], ["prototype", "proto_loss"]]
       .filter(([, name]) => has(name)).map(([name, column]) => ({ name, values: h[column] }));
     const one = (title, name, range) => has(name)
       ? [BrgclCharts.lines(title, h.epoch, [{ name: title, values: h[name] }], range)] : [];
     const plots = element("div", "plots");
     plots.append(
-      ...(losses.length ? [BrgclCharts.lines("Loss", h.epoch, losses)] : []),
+      ...(losses.length ? [BrgclCharts.lines("Contrast loss", h.epoch, losses)] : []),
       ...one("Effective rank", "effective_rank", { from: 0 }),
       ...one("Prototypes", "num_prototypes", { from: 0 }),
-      ...one("Confident nodes, share", "confident_share", { from: 0, to: 1 }));
+      ...one("Confident share", "confident_share", { from: 0, to: 1 }));
     card("Training", plots).classList.add("broad");
   }
 
