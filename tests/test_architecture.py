@@ -47,7 +47,9 @@ ARROWS = {
     ),
     "tune": (*METHODS, "evaluation", "pictures"),
     "review": GROUND,
-    "cli": (*METHODS, "evaluation", "benchmark", "tune", "report", "review", "pictures", "__init__"),
+    "cli": (
+        *METHODS, "evaluation", "benchmark", "tune", "report", "review", "pictures", "__init__",
+    ),
     "__main__": ("cli",),
     "__init__": METHODS,
 }  # fmt: skip
