@@ -1,9 +1,11 @@
 """The error rate that is left: closed forms, and coverage in simulated reviews."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from brgcl.review.estimate import PRIOR, error_left, strata
+from brgcl.review.estimate import PRIOR, error_left
+from brgcl.review.queue import draw_unflagged
 
 
 def review(score, flagged, wrong, looked_at, *, drawn=None, bulk=None, probability=None, miss=None):
@@ -41,18 +43,18 @@ def test_no_labels_at_all():
 
 
 def test_the_mean_is_that_of_the_beta_posterior():
-    score = np.full(100, 0.9)
-    flagged, drawn = np.zeros(100, dtype=bool), np.arange(100) < 20
-    wrong = np.arange(100) < 4
+    score = np.full(30, 0.9)  # one stratum
+    flagged, drawn = np.zeros(30, dtype=bool), np.arange(30) < 12
+    wrong = np.arange(30) < 4
     left = review(score, flagged, wrong, drawn, drawn=drawn)
-    assert left.rate == pytest.approx(80 * (PRIOR * 0.1 + 4) / (PRIOR + 20) / 100)
-    assert left.num_checked == 20
+    assert left.rate == pytest.approx(18 * (PRIOR * 0.1 + 4) / (PRIOR + 12) / 30)
+    assert left.num_checked == 12
 
 
 def test_unflagged_nodes_count_as_evidence_only_if_they_were_drawn():
     """People look where they suspect something; that says nothing about the rest."""
     score, flagged = np.full(100, 0.9), np.zeros(100, dtype=bool)
-    wrong, looked_at = np.arange(100) < 10, np.arange(100) < 10
+    wrong, looked_at = np.ones(100, dtype=bool), np.arange(100) % 10 == 0
     picked = review(score, flagged, wrong, looked_at)
     drawn = review(score, flagged, wrong, looked_at, drawn=looked_at)
     assert picked.rate == pytest.approx(90 * 0.1 / 100)
@@ -69,16 +71,6 @@ def test_bulk_acceptance_leaves_the_errors_of_the_suggestions():
     )
     per_stratum = (PRIOR * 0.1 + 2) / (PRIOR + 4)
     assert left.rate == pytest.approx(80 * per_stratum / 100)
-
-
-def test_strata_hold_every_node_once_and_flagged_ones_by_score():
-    score = np.random.default_rng(0).random(500)
-    groups = strata(score, score < 0.3)
-    assert sorted(np.concatenate(groups)) == list(range(500))
-    tops = [score[group].max() for group in groups]
-    assert tops == sorted(tops)
-    assert len(groups) == 6
-    assert len(strata(score, score < 0)) == len(strata(score, score < 2)) - 4 == 1
 
 
 @pytest.mark.parametrize(
@@ -100,9 +92,9 @@ def test_the_interval_holds_the_truth(odds, num_looked_at, num_checked, bulk):
         wrong = generator.random(size) < chance
         miss = np.where(flagged, ~wrong | (generator.random(size) < 0.05), wrong)
         probability = np.where(flagged, (1 - score) * 0.95, score)
-        drawn = np.zeros(size, dtype=bool)
-        order = generator.permutation(np.arange(number, size))[:50]
-        drawn[order] = True
+        frame = {"node": generator.permutation(size).astype(str), "score": score}
+        order = draw_unflagged(pd.DataFrame(frame | {"is_error": flagged}))
+        drawn = np.isin(np.arange(size), order)
         looked_at = np.arange(size) < num_looked_at
         looked_at[order[:num_checked]] = True
         at_once = flagged & ~looked_at & (probability > 0.7) & bulk

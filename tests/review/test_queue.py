@@ -3,12 +3,14 @@ import pandas as pd
 import pytest
 
 from brgcl.review.queue import draw_unflagged, order_queue
+from brgcl.review.strata import other_strata
 
 
 def suspects(num_flagged, num_others):
     size = num_flagged + num_others
     flags = np.arange(size) < num_flagged
-    return pd.DataFrame({"node": [f"n{i}" for i in range(size)], "is_error": flags})
+    score = np.where(flags, 0.1, np.linspace(0.6, 1, size))
+    return pd.DataFrame({"node": [f"n{i}" for i in range(size)], "score": score, "is_error": flags})
 
 
 @pytest.mark.parametrize("sizes", [(0, 0), (0, 3), (5, 0), (40, 200), (900, 600), (900, 20)])
@@ -36,9 +38,12 @@ def test_the_draw_depends_on_nothing_but_ids():
     assert set(mixed["node"][draw_unflagged(mixed)]) == drawn
 
 
-def test_the_draw_is_not_systematic():
-    """Of many nodes about as many are drawn from the first half as from the second."""
+def test_equally_many_are_drawn_from_each_stratum_and_at_random():
     frame = suspects(9000, 4000)
     drawn = draw_unflagged(frame)
     assert len(drawn) == 1000
-    assert 420 < (drawn < 11_000).sum() < 580
+    for group in other_strata(frame["score"].to_numpy(), frame["is_error"].to_numpy()):
+        mine = drawn[np.isin(drawn, group)]
+        assert len(mine) in (333, 334)
+        low = (mine < np.median(group)).mean()
+        assert 0.4 < low < 0.6  # half of them, but for chance

@@ -1,9 +1,9 @@
 r"""The share of labels that are still wrong after a review.
 
-Labelled nodes are divided into strata: the flagged ones, by score, into groups of equal size, and
-all others. A stratum b has two unknown rates: \theta_b, how many of its given labels are wrong, and
-\phi_b, how many of its suggestions are. The detector's own probabilities are the prior, with the
-weight of n_0 = 2 decisions, and what people decided one by one is the evidence:
+Labelled nodes are divided into strata by score (`strata.py`). A stratum b has two unknown rates:
+\theta_b, how many of its given labels are wrong, and \phi_b, how many of its suggestions are. The
+detector's own probabilities are the prior, with the weight of n_0 = 2 decisions, and what people
+decided one by one is the evidence:
 
     \theta_b ~ Beta(n_0 m_b + k_b, n_0 (1 - m_b) + n_b - k_b),
 
@@ -14,12 +14,14 @@ were wrong; \phi_b likewise, with 1 - probability of the suggestion. Then
                        + Binomial(nodes of b that were accepted in bulk, \phi_b);
 
 labels that a person looked at count as right. The rate is the mean of this sum, divided by the
-number of labelled nodes; the interval takes quantiles of simulated sums, with half a decision added
-to both sides of each Beta (Jeffreys), so that no error among few decisions does not mean none.
+number of labelled nodes. The interval takes quantiles of simulated sums. For its upper end half a
+decision that found an error is added to each stratum, for its lower end half a decision that found
+none: the ends then lie as Jeffreys' interval does between the exact and the plain ones, and no
+error among few decisions does not mean that there is none.
 
 Among flagged nodes the decisions are taken as typical of their stratum. Among the others people
 look where they suspect something, so that only the nodes that were drawn at random count as
-evidence. Without them, a detector that misses errors would be believed.
+evidence. Without them, a detector that misses errors would be believed whatever it misses.
 
 References:
     L. D. Brown, T. T. Cai and A. DasGupta, Interval estimation for a binomial proportion,
@@ -29,12 +31,13 @@ References:
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from brgcl.review.strata import flagged_strata, other_strata
+
 if TYPE_CHECKING:
     import numpy as np
 
 PRIOR = 2.0  # decisions that the detector's own probabilities are worth
-NUM_STRATA, SMALLEST = 5, 20  # strata of flagged nodes, and the fewest nodes in one
-NUM_DRAWS, LEVEL = 4000, 0.95
+NUM_DRAWS, LEVEL, TINY = 4000, 0.95, 1e-6
 
 
 @dataclass(frozen=True)
@@ -95,8 +98,8 @@ def error_left(
     counted = looked_at & (flagged | drawn)
     open_ = ~(looked_at if decided is None else decided) & ~bulk
     generator, mean = np.random.default_rng(seed), 0.0
-    total = np.zeros(NUM_DRAWS)
-    for nodes in strata(score, flagged):
+    lower, upper = np.zeros(NUM_DRAWS), np.zeros(NUM_DRAWS)
+    for nodes in (*flagged_strata(score, flagged), *other_strata(score, flagged)):
         seen = nodes[counted[nodes]]
         for left, wrong, doubt in (
             (open_, label_wrong, 1 - score),
@@ -109,26 +112,11 @@ def error_left(
                 a = PRIOR * expected + found
                 b = PRIOR * (1 - expected) + len(seen) - found
                 mean += size * a / (a + b)
-                total += generator.binomial(size, generator.beta(a + 0.5, b + 0.5, NUM_DRAWS))
+                a, b = max(a, TINY), max(b, TINY)
+                lower += generator.binomial(size, generator.beta(a, b + 0.5, NUM_DRAWS))
+                upper += generator.binomial(size, generator.beta(a + 0.5, b, NUM_DRAWS))
     labelled = max(len(score), 1)
-    low, high = np.quantile(total, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low = min(float(np.quantile(lower, (1 - LEVEL) / 2)), mean)
+    high = max(float(np.quantile(upper, (1 + LEVEL) / 2)), mean)
     checked = int((looked_at & drawn).sum())
-    ends = min(low, mean) / labelled, max(high, mean) / labelled
-    return ErrorLeft(mean / labelled, float(ends[0]), float(ends[1]), len(score), checked)
-
-
-def strata(
-    score: "np.ndarray[Any, Any]", flagged: "np.ndarray[Any, Any]"
-) -> "list[np.ndarray[Any, Any]]":
-    """Divide nodes into strata: groups of equal size of the flagged ones by score, and the rest.
-
-    Returns:
-        Places of the nodes of each stratum; none is empty.
-    """
-    import numpy as np
-
-    suspects = np.flatnonzero(flagged)
-    suspects = suspects[np.argsort(score[suspects], kind="stable")]
-    number = int(np.clip(len(suspects) // SMALLEST, 1, NUM_STRATA))
-    groups = [*np.array_split(suspects, number), np.flatnonzero(~flagged)]
-    return [group for group in groups if len(group)]
+    return ErrorLeft(mean / labelled, low / labelled, high / labelled, len(score), checked)

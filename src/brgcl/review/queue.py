@@ -1,12 +1,15 @@
 """In which order nodes are shown: most suspicious first, every tenth one drawn at random.
 
-The random ones come from the nodes that were not flagged. Only they can tell how many errors the
-detector missed. They are drawn by a hash of their ids, so that every page, process and machine
-draws the same ones.
+The random ones come from the nodes that were not flagged, in turn from each stratum of their
+scores. Only they can tell how many errors the detector missed. They are drawn by a hash of their
+ids, so that every page, process and machine draws the same ones.
 """
 
 import hashlib
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
+
+from brgcl.review.strata import other_strata
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,18 +23,20 @@ def draw_unflagged(suspects: "pd.DataFrame") -> "np.ndarray[Any, Any]":
     """Draw nodes that were not flagged, without replacement.
 
     Args:
-        suspects: One row per labelled node, with `node` (text) and `is_error`, `(L,)`.
+        suspects: One row per labelled node, with `node` (text), `score` and `is_error`, `(L,)`.
 
     Returns:
         Their places in `suspects`, in the order in which they are shown.
     """
     import numpy as np
 
-    unflagged = np.flatnonzero(~suspects["is_error"].to_numpy(dtype=bool))
-    num_flagged = len(suspects) - len(unflagged)
-    size = max(AT_LEAST, -(-num_flagged // (EVERY - 1)))
+    flagged = suspects["is_error"].to_numpy(dtype=bool)
+    size = max(AT_LEAST, -(-int(flagged.sum()) // (EVERY - 1)))
     keys = [_key(node) for node in suspects["node"]]
-    return np.array(sorted(unflagged, key=keys.__getitem__)[:size], dtype=np.int64)
+    strata = other_strata(suspects["score"].to_numpy(dtype=float), flagged)
+    turns = zip_longest(*(sorted(nodes, key=keys.__getitem__) for nodes in strata))
+    drawn = [place for turn in turns for place in turn if place is not None]
+    return np.array(drawn[:size], dtype=np.int64)
 
 
 def order_queue(suspects: "pd.DataFrame", drawn: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":

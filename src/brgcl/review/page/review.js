@@ -124,7 +124,10 @@ async function show(at) {
   $("nearest").replaceChildren(...(about.nearest || []).map(nodeLine));
   quickClasses(about);
   ready = true;
-  if (map) map.showNeighbours(at, about.neighbour_rows);
+  if (map) {
+    if (map.state.scale === map.state.home) map.reset(); // unless the user has zoomed
+    map.showNeighbours(at, about.neighbour_rows);
+  }
   status();
   if (labelled) speak(`Node ${about.id}, given ${about.given}, suggested ${about.suggested}. ${about.reason}`);
 }
