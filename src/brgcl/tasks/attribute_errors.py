@@ -61,10 +61,10 @@ def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> 
     Returns:
         One row per judged node: `node` (its id), `score` (probability that its attributes are
         right), `is_error`, `looks_like` (what they look like if wrong), `similarity` to its
-        neighbours (mean cosine of the weighted attributes), `expected_similarity` (what another
-        node's attributes would have there), `num_neighbours`, and `evidence`, a sentence. `attrs`
-        is that of `find_edge_errors`. Where attributes have nothing to do with edges, `judged` is
-        False, all scores are NaN and nothing is flagged.
+        neighbours (mean cosine of the weighted attributes), `num_neighbours`, and `evidence`, a
+        sentence. `attrs` holds `judged`, `num_judged`, `num_suspects`, `estimated_rate` with its
+        95 % `interval`, `fdr_target` and `fdr_estimated`. Where attributes have nothing to do with
+        edges, `judged` is False, all scores are NaN and nothing is flagged.
 
     Raises:
         InputError: There are fewer than 50 nodes to judge.
@@ -95,15 +95,13 @@ def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> 
     score = probability_right(at_given, *shares)
     parts = at_given + np.log([max(share.rate, 1e-12) for share in shares])
     nodes = np.flatnonzero(judged)
-    likeness = given[:, -2]
     frame = pd.DataFrame(
         {
             "node": [graph.node_ids[i] for i in nodes.tolist()],
             "score": score,
             "is_error": flag(score, fdr),
             "looks_like": [KINDS[k] for k in parts.argmax(1).tolist()],
-            "similarity": likeness,
-            "expected_similarity": swapped[:, -2],
+            "similarity": given[:, -2],
             "num_neighbours": degree[nodes],
         }
     )
