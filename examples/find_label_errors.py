@@ -23,10 +23,14 @@ print(f"labels given: {int(data.train_mask.sum())}, wrong: {int(noisy.flipped.su
 model = brgcl.BRGCL(hidden=32, dim=16, epochs=20, warmup_epochs=10, lr=5e-3, xi=1.0)
 z = model.fit(data).transform(data)
 
-# One row per labelled node, the most suspicious first. The score is the probability of the given
-# label under classifiers that did not see it: low means suspicious.
+# One row per labelled node, the most suspicious first. The score is the probability that the given
+# label is right, and the evidence says what the nodes around it are.
 found = brgcl.find_label_errors(z, noisy.labels, graph=data)
-print(found.head(5).to_string(index=False, float_format="%.3f"))
+columns = ["node", "given", "suggested", "score", "is_error"]
+print(found[columns].head(5).to_string(index=False, float_format="%.3f"))
+print(f"node {found['node'][0]}: {found['evidence'][0]}")
+low, high = found.attrs["error_interval"]
+print(f"share of wrong labels: {found.attrs['estimated_error_rate']:.2f} ({low:.2f} to {high:.2f})")
 
 called = found[found["is_error"]]
 wrong = noisy.flipped[torch.tensor(called["node"].to_numpy())]

@@ -32,6 +32,8 @@ PROMISED = {
         r"labels given: 60, wrong: \d+",
         r" *node +given +suggested +score +is_error",
         r"( +\S+){5}",
+        r"node \d+: .*\.",
+        r"share of wrong labels: 0\.\d\d \(0\.\d\d to 0\.\d\d\)",
         r"labels called wrong: \d+, of which really wrong: \d+",
         r"really wrong among the \d+ lowest scores: \d+",
     ],

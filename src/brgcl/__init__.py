@@ -33,9 +33,15 @@ if TYPE_CHECKING:
     from brgcl.evaluation.evaluate import Evaluation as Evaluation
     from brgcl.evaluation.evaluate import evaluate as evaluate
     from brgcl.model import BRGCL as BRGCL
+    from brgcl.tasks.attribute_errors import find_attribute_errors as find_attribute_errors
     from brgcl.tasks.classify import NodeClassifier as NodeClassifier
     from brgcl.tasks.cluster import cluster as cluster
+    from brgcl.tasks.diagnose import Diagnosis as Diagnosis
+    from brgcl.tasks.diagnose import diagnose as diagnose
+    from brgcl.tasks.edge_errors import find_edge_errors as find_edge_errors
+    from brgcl.tasks.label_errors import LabelErrors as LabelErrors
     from brgcl.tasks.label_errors import find_label_errors as find_label_errors
+    from brgcl.tasks.label_errors import judge_labels as judge_labels
     from brgcl.tasks.label_noise import LabelNoiseModel as LabelNoiseModel
     from brgcl.track import mlflow_callback as mlflow_callback
     from brgcl.track import tensorboard_callback as tensorboard_callback
@@ -53,9 +59,12 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "data.synthetic": ["make_graph"],
             "evaluation.evaluate": ["Evaluation", "evaluate"],
             "model": ["BRGCL"],
+            "tasks.attribute_errors": ["find_attribute_errors"],
             "tasks.classify": ["NodeClassifier"],
             "tasks.cluster": ["cluster"],
-            "tasks.label_errors": ["find_label_errors"],
+            "tasks.diagnose": ["Diagnosis", "diagnose"],
+            "tasks.edge_errors": ["find_edge_errors"],
+            "tasks.label_errors": ["LabelErrors", "find_label_errors", "judge_labels"],
             "tasks.label_noise": ["LabelNoiseModel"],
             "track": ["mlflow_callback", "tensorboard_callback"],
         },

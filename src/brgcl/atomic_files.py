@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,7 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
+def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
     """Write JSON atomically, indented, with a newline at the end."""
     write_text(path, json.dumps(value, indent=2, default=_plain) + "\n")
 
@@ -67,6 +67,12 @@ def write_parquet(path: Path, frame: "pd.DataFrame") -> None:
     """Write a table atomically."""
     with replacing(path) as temporary:
         frame.to_parquet(temporary, index=False)
+
+
+def write_csv(path: Path, frame: "pd.DataFrame") -> None:
+    """Write a table as UTF-8 text atomically; cells are written as they are."""
+    with replacing(path) as temporary:
+        frame.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def write_tensors(path: Path, tensors: Mapping[str, "Tensor"], about: Mapping[str, Any]) -> None:

@@ -106,3 +106,30 @@ def test_the_choice_by_the_highest_count_is_written_as_auto():
         spec = ours(rule=rule)
         assert spec.to_dict()["rule"] == written
         assert RunSpec.from_dict(spec.to_dict()) == spec
+
+
+def detection(method="brgcl", **fields):
+    return RunSpec.of("cora", method, 0, {}, task="detect", **fields)
+
+
+def test_a_detector_shares_the_training_of_its_method():
+    assert detection(noise="pair", level=0.2, labelled="all").training == ours().training
+    assert detection("nearest").training == ours().training
+    assert detection("smooth").training == ours(method="smooth").training
+    with pytest.raises(InputError, match="learns from labels"):
+        _ = detection("confident-gcn").training
+
+
+def test_detectors_and_methods_have_names_of_their_own():
+    with pytest.raises(InputError, match="unknown detector 'gcn'"):
+        detection("gcn")
+    with pytest.raises(InputError, match="unknown method 'small-loss'"):
+        ours(method="small-loss")
+
+
+def test_a_run_of_a_detector_survives_json_and_says_which_nodes_are_labelled():
+    for spec in (detection(labelled="all"), detection("neighbours"), detection("graph-cleaner")):
+        assert RunSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
+    assert detection(labelled="all").key != detection().key != ours().key
+    assert "labelled" not in ours().to_dict()
+    assert detection("graph-cleaner").config.hidden == 64

@@ -424,3 +424,29 @@ def test_the_command_survives_a_kill_on_cora(tmp_path, real_data):
     assert {key: after[key] for key in before} == before
     keys = [json.loads(line)["key"] for line in records.read_text().splitlines()]
     assert len(keys) == len(set(keys)) == 30
+
+
+def test_detectors_share_the_training_of_a_method_and_know_the_truth(folder, monkeypatch):
+    trained = []
+    monkeypatch.setattr(
+        runner, "fit_one", lambda noisy, *a, **k: trained.append(a[0]) or fit_one(noisy, *a, **k)
+    )
+    wanted = [
+        RunSpec.of(
+            "demo", name, 0, settings, task="detect", noise="symmetric", level=level, labelled=nodes
+        )
+        for name, settings in (("brgcl", SMALL), ("neighbours", {}), ("small-loss", {"epochs": 3}))
+        for level in (0.2, 0.4)
+        for nodes in ("all", "train")
+    ]
+    summary = run([*wanted, spec()], folder)
+    assert summary.done == len(wanted) + 1
+    assert trained == ["brgcl"]
+    records = read_records(folder.records)
+    for each in wanted:
+        record = records[each.key]
+        assert {"auroc", "average_precision", "precision", "recall", "f1", "mcc"} <= set(
+            record.metrics
+        )
+        assert ("calibration_error" in record.metrics) == (each.method != "small-loss")
+        assert record.realised["labels"] == pytest.approx(each.level, abs=0.15)

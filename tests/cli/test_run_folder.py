@@ -11,7 +11,7 @@ import pytest
 import brgcl
 from brgcl.atomic_files import write_text
 from brgcl.cli import run_folder
-from brgcl.cli.run_folder import claim_file, claim_folder
+from brgcl.cli.run_folder import claim_file, claim_folder, write_anew
 from brgcl.errors import InputError
 
 TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
@@ -250,3 +250,61 @@ def test_time_is_written_in_utc(tmp_path):
     started = about(tmp_path / "out")["started"]
     assert started.endswith("+00:00")
     assert started[:4] == str(time.gmtime().tm_year)
+
+
+def test_decisions_of_a_review_are_not_left_beside_another_run(tmp_path):
+    """A rerun into the folder would make decisions look as if they were about its suspects."""
+    out = tmp_path / "out"
+    with claim_folder(out, overwrite=False) as folder:
+        put(folder, text="first")
+    (out / "review.sqlite").write_text("decided")
+    with (
+        pytest.raises(InputError, match=r"review.sqlite' has decisions about the run"),
+        claim_folder(out, overwrite=True),
+    ):
+        pytest.fail("the folder was taken")
+    assert (out / "metrics.json").read_text() == "first"
+    with claim_folder(out, overwrite=True, reviewed=True) as folder:
+        put(folder, text="second")
+    assert (out / "metrics.json").read_text() == "second"
+    assert (out / "review.sqlite").read_text() == "decided"
+
+
+def test_files_of_a_search_for_errors_go_with_the_next_run(tmp_path):
+    out = tmp_path / "out"
+    with claim_folder(out, overwrite=False) as folder:
+        for name in ("suspects.csv", "findings.json"):
+            folder.write(name, write_text, "old")
+    with claim_folder(out, overwrite=True) as folder:
+        put(folder)
+    assert {path.name for path in out.iterdir()} == {"metrics.json", "run.json"}
+    (out / "suspects.csv").write_text("mine")
+    with (
+        pytest.raises(InputError, match=r"suspects.csv' was not written by brgcl"),
+        claim_folder(out, overwrite=True),
+    ):
+        pytest.fail("the folder was taken")
+
+
+def test_a_file_of_a_run_is_written_anew(tmp_path):
+    """A report that was made again is still a file of the run."""
+    out = tmp_path / "out"
+    with claim_folder(out, overwrite=False) as folder:
+        put(folder)
+    write_anew(out, "report.html", lambda path: write_text(path, "page"))
+    write_anew(out, "report.html", lambda path: write_text(path, "a better page"))
+    assert about(out)["state"] == "finished"
+    with claim_folder(out, overwrite=True) as folder:
+        put(folder)
+    assert not (out / "report.html").exists()
+    (out / "report.html").write_text("mine")
+    with pytest.raises(InputError, match=r"report.html' was not written by brgcl"):
+        write_anew(out, "report.html", lambda path: write_text(path, "page"))
+    assert (out / "report.html").read_text() == "mine"
+    assert {path.name for path in out.iterdir()} == {"metrics.json", "report.html", "run.json"}
+
+
+def test_nothing_is_written_anew_where_there_is_no_run(tmp_path):
+    with pytest.raises(InputError, match="holds no run"):
+        write_anew(tmp_path, "report.html", lambda path: write_text(path, "page"))
+    assert list(tmp_path.iterdir()) == []

@@ -130,7 +130,7 @@ def test_nodes_have_what_the_method_found(own):
     nodes = result.nodes(1)
     fitted = result.runs[1].fitted
     assert nodes["node_id"].tolist() == list(own.node_ids)
-    assert nodes["pseudo_label"].tolist() == fitted.clustering.assignment.tolist()
+    assert nodes["cluster"].tolist() == fitted.clustering.assignment.tolist()
     assert nodes["confidence"].tolist() == fitted.confidence.tolist()
     assert nodes["probability"].between(1 / 3, 1).all()
     clusters = evaluate(own, "kmeans", task="cluster").nodes()

@@ -238,3 +238,21 @@ def test_a_graph_without_labels_can_be_drawn(own):
     noisy = draw_noisy_graph(bare, noise=ALL, protocol="no-val")
     assert bool((noisy.labels.train == -1).all())
     assert noisy.label_noise == 0
+
+
+def test_all_nodes_may_be_labelled_and_are_flipped_as_where_few_are():
+    data = make_graph(200, num_classes=3, num_features=30, labels_per_class=10, num_val=40)
+    data.y[0] = -1
+    noise = Noise(NoiseSpec("symmetric", 0.3))
+    some = draw_noisy_graph(data, noise=noise, seed=2)
+    every = draw_noisy_graph(data, noise=noise, seed=2, labelled="all")
+    assert torch.equal(every.labels.train >= 0, data.y >= 0)
+    assert every.labels.validation is None
+    assert not every.truth.test.any()
+    assert torch.equal(every.truth.y, data.y)
+    few = some.labels.train >= 0
+    assert torch.equal(every.labels.train[few], some.labels.train[few])
+    wrong = (every.labels.train != data.y)[data.y >= 0]
+    assert every.label_noise == pytest.approx(float(wrong.float().mean()))
+    with pytest.raises(InputError, match="unknown labelled 'most'"):
+        draw_noisy_graph(data, noise=noise, labelled="most")

@@ -6,7 +6,15 @@ import torch
 from sklearn.metrics import f1_score
 
 from brgcl.errors import InputError
-from brgcl.tasks.metrics import accuracy, ari, clustering_accuracy, macro_f1, nmi
+from brgcl.tasks.metrics import (
+    accuracy,
+    ari,
+    calibration_error,
+    clustering_accuracy,
+    detection_scores,
+    macro_f1,
+    nmi,
+)
 
 METRICS = [accuracy, macro_f1, clustering_accuracy, nmi, ari]
 TRUTH = torch.tensor([0, 0, 0, 1, 1, 2])
@@ -98,3 +106,46 @@ def test_many_classes_for_few_nodes_raise_no_warning():
 def test_wrong_input_is_named(metric, guess, truth, message):
     with pytest.raises(InputError, match=message):
         metric(guess, truth)
+
+
+WRONG = torch.tensor([True, False, True, False, False])
+SCORE = torch.tensor([0.1, 0.2, 0.3, 0.8, 0.9])
+FLAGGED = torch.tensor([True, True, False, False, False])
+
+
+def test_detection_scores_by_hand():
+    scores = detection_scores(SCORE, FLAGGED, WRONG)
+    assert scores == {
+        "auroc": pytest.approx(5 / 6),  # five of the six pairs of a wrong and a right label
+        "average_precision": pytest.approx((1 / 1 + 2 / 3) / 2),
+        "precision": 0.5,
+        "recall": 0.5,
+        "f1": 0.5,
+        "mcc": pytest.approx((1 * 2 - 1 * 1) / np.sqrt(2 * 2 * 3 * 3)),
+    }
+    assert all(type(value) is float for value in scores.values())
+
+
+def test_nothing_flagged_is_no_success_and_no_warning():
+    scores = detection_scores(SCORE, torch.zeros(5, dtype=torch.bool), WRONG)
+    assert [scores[name] for name in ("precision", "recall", "f1", "mcc")] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("wrong", [torch.zeros(5), torch.ones(5)])
+def test_where_there_is_nothing_to_tell_apart_there_are_no_scores(wrong):
+    assert detection_scores(SCORE, FLAGGED, wrong.bool()) == {}
+
+
+def test_lengths_of_detection_must_agree():
+    with pytest.raises(InputError, match="same length, got 5, 4 and 5"):
+        detection_scores(SCORE, FLAGGED[:4], WRONG)
+
+
+def test_calibration_error_by_hand():
+    p = np.array([0.15, 0.11, 0.95, 1.0, 0.6])
+    happened = np.array([0, 1, 1, 1, 0])
+    wanted = (abs(0.26 - 1) + abs(1.95 - 2) + 0.6) / 5
+    assert calibration_error(p, happened) == pytest.approx(wanted)
+    assert calibration_error(happened.astype(float), happened) == 0
+    with pytest.raises(InputError, match="as many outcomes"):
+        calibration_error(p, happened[:3])

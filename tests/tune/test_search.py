@@ -9,7 +9,7 @@ import torch
 
 from brgcl import BRGCL, BRGCLConfig
 from brgcl.errors import InputError
-from brgcl.tasks.label_errors import cross_validated_agreement
+from brgcl.tasks.agreement import cross_validated_agreement
 from brgcl.tune import TriedSetting, search, tune
 from brgcl.tune.criteria import Score
 

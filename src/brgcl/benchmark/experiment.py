@@ -6,9 +6,10 @@ published means and deviations, and notes on what cannot be compared:
     title = "..."                     heading of the table
     source = "..."                    where it stands in the paper, or that it is not there
     kind = "grid"                     or "statistics", "hyperparameters" (facts, nothing is run)
-    task = "classify"                 or "cluster", "prototypes"
+    task = "classify"                 or "cluster", "prototypes"; "detect": rows are detectors
     metrics = ["accuracy"]
     protocol = "clean-val"
+    labelled = "train"                or "all" nodes
     published_label = "paper"         the word before published values; "published" if of others
     reference = "brgcl"               the row that the others are compared with, draw by draw
     noise = ["symmetric"]
@@ -43,10 +44,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from brgcl.benchmark.run_spec import RunSpec
+from brgcl.benchmark.run_spec import RunSpec, find_entry
 from brgcl.data import DATASETS
 from brgcl.errors import InputError, unknown_name
-from brgcl.methods import find_method
 
 T = TypeVar("T", str, float)
 KINDS = ("grid", "statistics", "hyperparameters")
@@ -82,6 +82,7 @@ class Experiment:
     task: str = "classify"
     metrics: Sequence[str] = ("accuracy",)
     protocol: str = "clean-val"
+    labelled: str = "train"
     published_label: str = "paper"
     reference: str = "brgcl"
     noise: Sequence[str] = ("none",)
@@ -174,7 +175,7 @@ def _parse(name: str, text: str, where: str) -> Experiment:
             if each not in known:
                 raise unknown_name(f"{what} in '{where}'", each, known)
     for row in rows.values():
-        find_method(row.method)
+        find_entry(experiment.task, row.method)
     for entry in experiment.published:
         if len(entry["mean"]) != len(experiment.levels):
             raise InputError(f"'{where}': {entry['row']} has {len(entry['mean'])} published means "
@@ -254,20 +255,21 @@ def num_draws(experiment: Experiment, row: Row, dataset: str) -> int:
     return row.on.get(dataset, {}).get("seeds") or row.seeds or usual
 
 
-def row_note(row: Row, dataset: str) -> str:
+def row_note(task: str, row: Row, dataset: str) -> str:
     """What a reader must know of a row on a graph."""
-    here = row.on.get(dataset, {}).get("note", _reduced_note(row, dataset))
+    here = row.on.get(dataset, {}).get("note", _reduced_note(task, row, dataset))
     return " ".join(filter(None, [row.note, here]))
 
 
-def _reduced(row: Row, dataset: str) -> Mapping[str, Any]:
+def _reduced(task: str, row: Row, dataset: str) -> Mapping[str, Any]:
     """Settings that the preset of a row adds on a graph."""
-    return find_method(row.method).reduced.get(dataset, {}) if row.preset == "reduced" else {}
+    entry = find_entry(task, row.method)
+    return entry.reduced.get(dataset, {}) if row.preset == "reduced" else {}
 
 
-def _reduced_note(row: Row, dataset: str) -> str:
+def _reduced_note(task: str, row: Row, dataset: str) -> str:
     words = {"num_negatives": "sampled negatives"}
-    told = [f"{v} {words.get(k, k)}" for k, v in _reduced(row, dataset).items()]
+    told = [f"{v} {words.get(k, k)}" for k, v in _reduced(task, row, dataset).items()]
     return f"{', '.join(told)}." if told else ""
 
 
@@ -279,17 +281,23 @@ def _run_spec(
     own = {"@level": level, "@classes": DATASETS[dataset].num_classes, "@none": None}
     settings = {
         name: own.get(value, value) if isinstance(value, str) else value
-        for name, value in {**_reduced(row, dataset), **row.settings, **here}.items()
+        for name, value in {
+            **_reduced(experiment.task, row, dataset),
+            **row.settings,
+            **here,
+        }.items()
     }
     # where there is no classifier to choose, the rule stays what it is in the oldest records
-    chooses = experiment.task == "classify" and not find_method(row.method).uses_labels
+    task = experiment.task
+    chooses = task == "classify" and not find_entry(task, row.method).uses_labels
     return RunSpec.of(
         dataset,
         row.method,
         seed,
         settings,
-        task=experiment.task,
+        task=task,
         protocol=experiment.protocol,
+        labelled=experiment.labelled,
         noise=noise,
         level=level,
         rule=row.rule or ("auto" if chooses else "best"),

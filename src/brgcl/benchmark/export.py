@@ -94,7 +94,11 @@ def write_draws(
         if not any(line["graph"] == graph for line in lines):
             _write_arrays(folder / graph, graph_arrays(data) | {"true_labels": _plain(data.y)})
         noisy = draw_noisy_graph(
-            data, noise=draw.noise_spec(), protocol=draw.protocol, seed=draw.seed
+            data,
+            noise=draw.noise_spec(),
+            protocol=draw.protocol,
+            seed=draw.seed,
+            labelled=draw.labelled,
         )
         file = f"draws/{draw_name(draw)}.npz"
         say(f"{number} of {len(wanted)}: {file}")

@@ -18,7 +18,6 @@ from filelock import FileLock, Timeout
 
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.errors import InputError
-from brgcl.methods import find_method
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Record:
 
         A setting that did not exist then does not count: it is added so that nothing changes.
         """
-        if self.spec.method_version != find_method(self.spec.method).version:
+        if self.spec.method_version != self.spec.entry.version:
             return False
         try:
             now = dataclasses.asdict(self.spec.config)

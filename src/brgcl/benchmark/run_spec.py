@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, get_args
 
+from brgcl.contract import Method
 from brgcl.data import DATASETS
+from brgcl.detectors.contract import Detector
+from brgcl.detectors.registry import find_detector
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluation.names import PROTOCOLS, SCORED_ON
+from brgcl.evaluation.names import LABELLED, PROTOCOLS, SCORED_ON
 from brgcl.methods import find_method
 from brgcl.noise import ATTRIBUTE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise
 from brgcl.tasks.rules import RULES
 
-Task = Literal["classify", "cluster", "prototypes"]
+Task = Literal["classify", "cluster", "prototypes", "detect"]
 Settings = tuple[tuple[str, Any], ...]  # names and values
 
 # "auto" on disk is what is now called "best": records were made when there was no other choice.
@@ -29,9 +32,10 @@ class RunSpec:
     """One training and its score."""
 
     dataset: str
-    method: str
+    method: str  # or a detector, where wrong labels are to be found
     seed: int  # of the draw, the split and the training
-    task: Task = "classify"  # the test nodes; or "cluster" all nodes, or count "prototypes"
+    task: Task = "classify"  # the test nodes; or "cluster" all nodes, count "prototypes", or
+    # "detect" wrong labels
     protocol: str = "clean-val"
     noise: str = "none"  # with its scope where it has one (within@train); "none" at level 0,
     level: float = 0.0  # so that the clean runs of all tables are the same
@@ -39,6 +43,7 @@ class RunSpec:
     rule: str = "best"  # the classifier on top of representations
     soft_labels: str = "normalize"  # targets of the perceptron among the classifiers
     scored_on: str = "test"  # or "validation" while something is being chosen
+    labelled: str = "train"  # nodes with a label, or "all"
     method_version: int = 0  # 0 stands for the one that is installed
 
     def __post_init__(self) -> None:
@@ -49,10 +54,11 @@ class RunSpec:
             ("data set", self.dataset, DATASETS),
             ("rule", self.rule, RULES),
             ("scored_on", self.scored_on, SCORED_ON),
+            ("labelled", self.labelled, LABELLED),
         ):
             if name not in known:
                 raise unknown_name(what, name, known)
-        installed = find_method(self.method).version
+        installed = self.entry.version
         clean = self.level == 0 or self.noise == "none"
         object.__setattr__(self, "method_version", self.method_version or installed)
         object.__setattr__(self, "noise", "none" if clean else self.noise)
@@ -64,13 +70,19 @@ class RunSpec:
         cls, dataset: str, method: str, seed: int, changes: Mapping[str, Any], **fields: Any
     ) -> "RunSpec":
         """Make a run from the method's settings for the data set and changes to them."""
-        settings = _settings(dataset, method, tuple(changes.items()))
+        task = fields.get("task", "classify")
+        settings = _settings(task, dataset, method, tuple(changes.items()))
         return cls(dataset=dataset, method=method, seed=seed, settings=settings, **fields)
+
+    @property
+    def entry(self) -> Method | Detector:
+        """The method, or the detector where wrong labels are to be found."""
+        return find_entry(self.task, self.method)
 
     @property
     def config(self) -> Any:
         """The settings of the method."""
-        return _config(self.method, self.settings)
+        return _config(self.task, self.method, self.settings)
 
     def noise_spec(self) -> Noise:
         """The noise as the three parts of a graph meet it."""
@@ -95,17 +107,21 @@ class RunSpec:
         Only for methods that read no labels. Label noise, protocol and classifier do not reach
         their training, so all runs that share this value share one training.
         """
-        if find_method(self.method).uses_labels:
+        entry, version = self.entry, self.method_version
+        if entry.uses_labels:
             raise InputError(f"{self.method} learns from labels: its training is the run's own")
         # which nodes are labelled decides where noise on training nodes goes: the seed fixes both
+        if isinstance(entry, Detector):
+            entry = find_method(entry.method)
+            version = entry.version
         return RunSpec(
             dataset=self.dataset,
-            method=self.method,
+            method=entry.name,
             seed=self.seed,
             noise="none" if self.noise_spec().labels else self.noise,
             level=self.level,
             settings=self.settings,
-            method_version=self.method_version,
+            method_version=version,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -115,6 +131,8 @@ class RunSpec:
         values["rule"] = ON_DISK.get(self.rule, self.rule)
         if self.method_version == 1:  # not in the keys of records from before there were versions
             del values["method_version"]
+        if self.labelled == "train":  # nor in those from before all nodes could be labelled
+            del values["labelled"]
         return values | {"settings": dict(self.settings)}
 
     @classmethod
@@ -142,11 +160,16 @@ def changed_settings(config: Any) -> Settings:
     return tuple(sorted((f.name, v) for f, v in values if f.name != "seed" and v != f.default))
 
 
-@cache
-def _settings(dataset: str, method: str, changes: Settings) -> Settings:
-    return changed_settings(find_method(method).config(dataset, **dict(changes)))
+def find_entry(task: str, name: str) -> Method | Detector:
+    """Return what a run is of: a detector where wrong labels are to be found, else a method."""
+    return find_detector(name) if task == "detect" else find_method(name)
 
 
 @cache
-def _config(method: str, settings: Settings) -> Any:
-    return find_method(method).Config(**dict(settings))
+def _settings(task: str, dataset: str, method: str, changes: Settings) -> Settings:
+    return changed_settings(find_entry(task, method).config(dataset, **dict(changes)))
+
+
+@cache
+def _config(task: str, method: str, settings: Settings) -> Any:
+    return find_entry(task, method).Config(**dict(settings))

@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch_geometric.data import Data
 
 from brgcl.benchmark.records import Reader, Record, ResultsFolder, append_record, claim
@@ -25,6 +26,7 @@ from brgcl.benchmark.workers import BACKENDS, spread
 from brgcl.contract import Fitted
 from brgcl.data import available, load_dataset
 from brgcl.errors import InputError, unknown_name
+from brgcl.evaluation.detection import detect_one
 from brgcl.evaluation.protocol import NoisyGraph, draw_noisy_graph
 from brgcl.evaluation.score import classify_one, cluster_one, fit_one
 from brgcl.machine import (
@@ -35,9 +37,9 @@ from brgcl.machine import (
     processor,
     source_commit,
 )
-from brgcl.methods import find_method
 from brgcl.tasks.classify import NodeClassifier
 
+NOTHING = Fitted(torch.empty(0, 0), measurements={"seconds": 0.0, "peak_mb": None})
 Watcher = Callable[[Record], None]
 Watching = Callable[[Sequence[Job]], AbstractContextManager[Watcher]]
 
@@ -150,10 +152,10 @@ def _fits(job: Job, deadline: float | None) -> bool:
 def train(spec: RunSpec, folder: ResultsFolder) -> tuple[Fitted, bool]:
     """Train the method of a run, or read the training from disk; returns whether it was there.
 
-    Only trainings without labels are kept.
+    Only trainings without labels are kept. A detector that reads labels trains while it is scored.
     """
-    if find_method(spec.method).uses_labels:
-        return _fit(spec, folder), False
+    if spec.entry.uses_labels:
+        return (NOTHING if spec.task == "detect" else _fit(spec, folder)), False
     file = representations_file(folder.cache, spec.training)
     fitted = load_fitted(file)
     if fitted is not None:
@@ -207,6 +209,8 @@ def _scores(spec: RunSpec, noisy: NoisyGraph, fitted: Fitted) -> tuple[dict[str,
             "capped": float(fitted.clustering.capped),
             "confident_share": float(fitted.confident.float().mean()),
         }, ""
+    if spec.task == "detect":
+        return detect_one(noisy, spec.method, spec.config, spec.seed, fitted).metrics, ""
     if spec.task == "cluster":
         clusters = cluster_one(noisy, fitted, seed=spec.seed)
         return _known(acc=clusters.acc, nmi=clusters.nmi, ari=clusters.ari), ""
@@ -236,6 +240,7 @@ def _draw(spec: RunSpec, root: Path | None) -> NoisyGraph:
         protocol=spec.protocol,
         seed=spec.seed,
         scored_on=spec.scored_on,
+        labelled=spec.labelled,
     )
 
 

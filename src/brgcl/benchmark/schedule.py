@@ -12,7 +12,6 @@ from typing import Any
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.data import DATASETS
-from brgcl.methods import find_method
 
 
 @dataclass(frozen=True)
@@ -100,4 +99,4 @@ def _guess(job: Job) -> float:
 
 def _shared(spec: RunSpec) -> RunSpec:
     """What all runs of a job have in common."""
-    return spec if find_method(spec.method).uses_labels else spec.training
+    return spec if spec.entry.uses_labels else spec.training

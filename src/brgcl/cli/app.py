@@ -9,9 +9,13 @@ from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
 from brgcl.cli.demo import demo
+from brgcl.cli.diagnose import diagnose
 from brgcl.cli.doctor import doctor
+from brgcl.cli.find_errors import find_errors
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
+from brgcl.cli.report import report
+from brgcl.cli.review import review
 from brgcl.cli.tune import tune
 
 app = typer.Typer(
@@ -20,7 +24,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, embed, classify, cluster, tune, datasets, methods, doctor, version):
+for command in (
+    demo, embed, classify, cluster, find_errors, diagnose, report, review, tune, datasets, methods,
+    doctor, version,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -33,6 +33,13 @@ Name = Annotated[
 ]
 RecordsFile = Annotated[Path, Option("--records", help="File of records.")]
 RECORDS = Path("results/records.jsonl")
+Metrics = Annotated[
+    str | None,
+    Option(
+        help="Other scores than the table's own, separated by commas: auroc,f1,mcc.",
+        rich_help_panel="Selection",
+    ),
+]
 Draws = Annotated[
     int | None, Option(min=1, help="Draws of noise; default: the table's own number.")
 ]
@@ -163,6 +170,7 @@ def _existing_records(file: Path, name: str) -> "dict[str, Record]":
 def table(
     name: Name,
     selection: ScoreSelection,
+    metrics: Metrics = None,
     format_: Annotated[
         str, Option("--format", help="text, md, latex, html, csv, draws (one line a draw).")
     ] = "text",
@@ -172,12 +180,13 @@ def table(
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.records import ResultsFolder
     from brgcl.benchmark.show import formats
-    from brgcl.benchmark.show.layout import facts_layout, layouts
+    from brgcl.benchmark.show.layout import facts_layout, layouts, with_metrics
     from brgcl.benchmark.show.statistics import table_cells
     from brgcl.tune.figure import read_searches
 
     check_name("format", format_, formats.FORMATS)
     experiment, part = load_experiment(name), selection.part()
+    experiment = with_metrics(experiment, parse_names(metrics))
     if experiment.kind != "grid":
         if format_ in ("csv", "draws"):
             raise InputError(f"'{name}' has no draws; give --format text, md, latex or html")
@@ -200,6 +209,7 @@ def table(
 def plot_(
     name: Name,
     selection: RowSelection,
+    metrics: Metrics = None,
     records: RecordsFile = RECORDS,
     out: Annotated[
         Path | None, Option(help="Picture: .svg, .png or .pdf; default: NAME.svg.")
@@ -211,6 +221,7 @@ def plot_(
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.records import ResultsFolder, read_records
     from brgcl.benchmark.show.figures import plot_experiment
+    from brgcl.benchmark.show.layout import with_metrics
     from brgcl.benchmark.show.node_maps import is_map, mapped_runs, plot_maps
     from brgcl.benchmark.trainings import read_or_train
     from brgcl.pictures import check_picture, save_picture
@@ -218,6 +229,7 @@ def plot_(
     from brgcl.tune.figure import plot_searches, read_searches
 
     experiment, part = load_experiment(name), selection.part()
+    experiment = with_metrics(experiment, parse_names(metrics))
     file = Path(f"{experiment.name}.svg") if out is None else out
     check_picture(file)
     folder = ResultsFolder(records, root)

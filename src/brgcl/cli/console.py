@@ -99,6 +99,11 @@ def print_line(text: str) -> None:
     stdout().print(text)
 
 
+def print_sentence(text: str) -> None:
+    """Print text on stdout; a terminal wraps it between words."""
+    stdout().print(text, soft_wrap=False)
+
+
 def print_json(value: Mapping[str, Any]) -> None:
     """Print JSON on stdout."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")

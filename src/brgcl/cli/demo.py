@@ -1,14 +1,15 @@
 """The command `brgcl demo`."""
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
-from brgcl import __version__
 from brgcl.cli.console import print_json, print_line, say, show_table
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import Json, Overwrite, Seed, SettingOptions, check_seeds
+from brgcl.cli.run_files import write_run
 from brgcl.cli.run_folder import claim_folder, last_command
 from brgcl.progress import progress_bar
 
@@ -23,7 +24,7 @@ def demo(
     json_: Json = False,
 ) -> None:
     """Generate noisy graphs, train, and compare with a GCN on the same noisy labels."""
-    from brgcl.report.report import check_report_extra, write_report
+    from brgcl.report.extra import check_report_extra
 
     draws = check_seeds(seed, seeds)
     check_report_extra()
@@ -33,16 +34,26 @@ def demo(
         config = method.config("demo")
         say(f"Generated graphs of 2,000 nodes, 7 classes, 20 labels a class; noise: {DEMO_NOISE}.")
         shown = run_demo(draws, config, progress_bar)
-        folder.about = {"noise": str(DEMO_NOISE), "protocol": "no-val", "seeds": list(draws)}
-        page, file = shown.report(), out / "report.html"
-        folder.write("report.html", write_report, page, __version__)
+        table, first = shown.comparison(), shown.ours.runs[0]
+        findings = {str(name): value for name, value in shown.suspects.attrs.items()}
+        folder.about = {
+            "inputs": {"dataset": "demo"}, "method": "brgcl",
+            "settings": dataclasses.asdict(config), "noise": str(DEMO_NOISE),
+            "protocol": "no-val", "seeds": list(draws), "tables": [table],
+        }  # fmt: skip
+        write_run(
+            folder, first.noisy.graph, first.fitted, shown.summary(), shown.ours.nodes(),
+            title="Demonstration on a generated graph", seed=first.seed,
+            suspects=shown.suspects, findings=findings,
+        )  # fmt: skip
     if json_:
         print_json(shown.summary())
         return
-    for table in page.tables:
-        show_table(table.title, table.columns, table.rows)
-        print_line(table.note)
-    print_line(page.summary[-1])
+    show_table(table["title"], table["columns"], table["rows"])
+    print_line(table["note"])
+    print_line(shown.sentence())
     print_line(
-        f"Report: {file}. Next, your own graph: brgcl classify --edges FILE --labels FILE --out run"
+        f"Report on the first graph: {out / 'report.html'}. What to do next:\n"
+        f"  brgcl review {out}  decide on its suspicious labels\n"
+        "  brgcl find-errors --edges FILE --labels FILE --out run  the same for your own graph"
     )

@@ -19,14 +19,19 @@ from brgcl.cli.options import (
     ProtocolOptions,
     Seed,
     Seeds,
+    SettingOptions,
     check_seeds,
 )
-from brgcl.cli.run_folder import RunFolder, claim_file, write_results
+from brgcl.cli.run_files import write_run
+from brgcl.cli.run_folder import RunFolder, claim_file
 from brgcl.errors import InputError
 from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+    from brgcl.contract import Fitted
+    from brgcl.evaluation.protocol import NoisyGraph
 
 
 @grouped
@@ -45,7 +50,6 @@ def embed(
 
     from brgcl.evaluation.protocol import draw_noisy_graph
     from brgcl.methods import find_method
-    from brgcl.noise.graph import generator_for
     from brgcl.tasks.checks import check_labels, class_name
 
     with output.claim() as folder:
@@ -56,30 +60,23 @@ def embed(
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
         if entry.uses_labels:
             check_labels(noisy.labels.train, data.num_nodes, data)
-        with progress_bar(method.method) as report:
-            labels = noisy.labels if entry.uses_labels else None
-            # the seed of the command is that of BRGCL(seed=...), so that Python repeats the run
-            given = {"checkpoint": checkpoint, "seed": seed} if entry.resumable else {}
-            generator = generator_for(seed, "training")
-            fitted = entry.fit(noisy.graph, labels, config, generator, report, **given)
+        fitted = train(noisy, method.method, config, seed, checkpoint)
         metrics: dict[str, Any] = {
             "method": method.method, "dataset": data.name, "num_nodes": data.num_nodes,
             "num_edges": data.num_edges // 2, "dim": fitted.representations.shape[1],
         }  # fmt: skip
         names = [None if label < 0 else str(class_name(label, data)) for label in data.y.tolist()]
         columns: dict[str, Any] = {"node_id": list(data.node_ids), "label_given": names}
-        groups = None
         if fitted.clustering is not None:
             clusters = fitted.clustering
             metrics |= {"num_clusters": clusters.num_clusters, "capped": clusters.capped}
-            columns["pseudo_label"] = clusters.assignment.numpy()
-            groups = "cluster", clusters.assignment
+            columns["cluster"] = clusters.assignment.numpy()
         if fitted.confidence is not None and fitted.confident is not None:
             metrics["confident_share"] = float(fitted.confident.float().mean())
             columns["confidence"] = fitted.confidence.numpy()
             columns["confident"] = fitted.confident.numpy()
         title, nodes = f"Representations of {data.name}", pd.DataFrame(columns)
-        write_results(folder, data, fitted, metrics, nodes, title=title, groups=groups)
+        write_run(folder, noisy.graph, fitted, metrics, nodes, title=title, seed=seed)
     print_results(metrics, output, folder, "embeddings.parquet has the representations")
 
 
@@ -140,22 +137,39 @@ def run_evaluation(
             progress=progress_bar, **options,
         )  # fmt: skip
         first = results.runs[0]
-        if isinstance(first.outcome, Classified):
-            what, groups = "classes", ("predicted class", first.outcome.probabilities.argmax(1))
-        else:
-            what, groups = "clusters", ("cluster", first.outcome.assignment)
+        what = "classes" if isinstance(first.outcome, Classified) else "clusters"
         if folder is not None:
-            write_results(
-                folder, first.graph, first.fitted, results.summary(), results.nodes(),
-                title=f"{what.capitalize()} of {results.dataset}", groups=groups,
+            write_run(
+                folder, first.noisy.graph, first.fitted, results.summary(), results.nodes(),
+                title=f"{what.capitalize()} of {results.dataset}", seed=first.seed,
             )  # fmt: skip
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
+    if what == "classes" and not output.json_:
+        print_line("Which of the labels are wrong? brgcl find-errors, with the same graph, tells.")
+
+
+def train(
+    noisy: "NoisyGraph", method: str, config: Any, seed: int, checkpoint: Path | None = None
+) -> "Fitted":
+    """Train a method on what it may see, with a progress bar.
+
+    The seed of the command is that of `BRGCL(seed=...)`, so that Python repeats the run.
+    """
+    from brgcl.methods import find_method
+    from brgcl.noise.graph import generator_for
+
+    entry = find_method(method)
+    given = {"checkpoint": checkpoint, "seed": seed} if entry.resumable else {}
+    labels = noisy.labels if entry.uses_labels else None
+    with progress_bar(method) as report:
+        generator = generator_for(seed, "training")
+        return entry.fit(noisy.graph, labels, config, generator, report, **given)
 
 
 def opener(
     graph: GraphOptions,
     folder: RunFolder | None,
-    method: MethodOptions,
+    method: SettingOptions,
     noise: GraphNoiseOptions,
     config: Any,
     **how: Any,

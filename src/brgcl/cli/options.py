@@ -72,7 +72,7 @@ class GraphOptions:
                 "no graph given; name a data set (brgcl datasets) or give --edges FILE"
             )
         if name is not None:
-            if self._files:
+            if self.files:
                 raise InputError(
                     f"give either the data set '{name}' or files (--edges ...), not both"
                 )
@@ -88,7 +88,8 @@ class GraphOptions:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
-    def _files(self) -> dict[str, Any]:
+    def files(self) -> dict[str, Any]:
+        """The files that were given, by option."""
         return self._given("edges", "features", "labels")
 
     @property
@@ -108,7 +109,7 @@ class GraphOptions:
         from brgcl.data.files import read_graph
 
         try:
-            return read_graph(**self._files, **self._columns)
+            return read_graph(**self.files, **self._columns)
         except InputError as error:  # spell keywords as the options that set them
             text = str(error).replace("header=True", "--header")
             text = text.replace("header=False", "--no-header")
@@ -125,7 +126,7 @@ class GraphOptions:
             return {"dataset": self.graph, "fingerprint": fingerprint(data, data.y, {})}
         files = {
             name: {"file": str(file.absolute()), "sha256": file_sha256(file)}
-            for name, file in self._files.items()
+            for name, file in self.files.items()
         }
         return files | self._columns
 
@@ -250,9 +251,15 @@ class OutputOptions:
     overwrite: Overwrite = False
     json_: Json = False
 
-    def claim(self) -> AbstractContextManager[RunFolder | None]:
-        """Take the folder, if there is one, for as long as the command runs."""
-        return claim_folder(self.out, overwrite=self.overwrite) if self.out else nullcontext()
+    def claim(self, *, reviewed: Path | None = None) -> AbstractContextManager[RunFolder | None]:
+        """Take the folder, if there is one, for as long as the command runs.
+
+        A review that is in the folder has to be the one that the command reads.
+        """
+        if self.out is None:
+            return nullcontext()
+        same = reviewed is not None and reviewed.resolve() == self.out.resolve()
+        return claim_folder(self.out, overwrite=self.overwrite, reviewed=same)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,9 @@
 """A run folder: what a command leaves behind for one graph.
 
-embeddings.parquet  one row per node: node_id, z0, z1, ...
-nodes.parquet       one row per node: node_id and all that was found out about it
-model/              the fitted model, where the method has one
-metrics.json        what the command printed
-report.html         tables and pictures (with the `report` extra)
-run.json            how the run was made, and the checksums of the files above
-
-A command takes the folder before it begins and holds a lock until it ends. It replaces only
-files that are listed in `run.json` and were not changed since; others are never touched.
+`run.json` says how the run was made and lists its files with their checksums; `run_files` says
+what is in them. A command takes the folder before it begins and holds a lock until it ends. It
+replaces only files that are listed in `run.json` and were not changed since; others are never
+touched, least of all `review.sqlite`, the decisions of a person.
 """
 
 import contextlib
@@ -21,23 +16,20 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from brgcl import __version__
 from brgcl.cli.console import say
 from brgcl.errors import InputError
 from brgcl.machine import library_versions, processor
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from torch import Tensor
-    from torch_geometric.data import Data
-
-    from brgcl.contract import Fitted
-
 LOCK, ABOUT = ".brgcl.lock", "run.json"
 MODEL = ("model/model.safetensors", "model/config.json")
-FILES = ("embeddings.parquet", "nodes.parquet", *MODEL, "metrics.json", "report.html")
+FILES = (
+    "embeddings.parquet", "nodes.parquet", "edges.parquet", *MODEL, "history.json", "metrics.json",
+    "suspects.parquet", "suspects.csv", "findings.json", "report.html",
+)  # fmt: skip
+REVIEW = "review.sqlite"
 SPARE = 50 * 2**20  # bytes that are left free on the disk
 
 
@@ -103,25 +95,24 @@ class RunFolder:
 
 
 @contextlib.contextmanager
-def claim_folder(path: Path, *, overwrite: bool) -> Iterator[RunFolder]:
+def claim_folder(path: Path, *, overwrite: bool, reviewed: bool = False) -> Iterator[RunFolder]:
     """Take a folder, made if need be; a run that fails before it writes leaves nothing behind.
+
+    Args:
+        path: The folder.
+        overwrite: Whether a run that is there may be replaced.
+        reviewed: Whether the new run takes over the decisions of a review that are there.
 
     Raises:
         InputError: The folder cannot be written to, has files in it that the run would replace,
             or another command is writing into it.
     """
-    from filelock import FileLock, Timeout
-
     if path.exists() and not path.is_dir():
         raise InputError(f"'{path}' is a file, not a folder; give another --out")
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(path / LOCK, timeout=0).acquire()
-    except Timeout:
-        raise InputError(
-            f"another command is writing into '{path}'; wait for it or give another --out"
-        ) from None
+        lock = _lock(path)
     except OSError as error:
         _remove(made)
         raise InputError(
@@ -129,7 +120,7 @@ def claim_folder(path: Path, *, overwrite: bool) -> Iterator[RunFolder]:
         ) from error
     folder = None
     try:
-        folder = RunFolder(path, _check_content(path, overwrite=overwrite))
+        folder = RunFolder(path, _check_content(path, overwrite, reviewed))
         yield folder
         folder.finish()
     except BaseException:
@@ -137,61 +128,38 @@ def claim_folder(path: Path, *, overwrite: bool) -> Iterator[RunFolder]:
             say(f"'{path}' holds an unfinished run: {', '.join(folder.files)}")
         raise
     finally:
-        (path / LOCK).unlink(missing_ok=True)
-        lock.lock.release()
+        lock()
         if folder is None or not folder.files:
             _remove(made)
 
 
-def write_results(
-    folder: RunFolder,
-    data: "Data",
-    fitted: "Fitted",
-    metrics: Mapping[str, Any],
-    nodes: "pd.DataFrame",
-    *,
-    title: str,
-    groups: "tuple[str, Tensor] | None",
-) -> None:
-    """Write the results of a command.
+def write_anew(path: Path, name: str, write: Callable[[Path], object]) -> None:
+    """Write one file of a run that is there, such as its report, and note its new checksum.
 
-    Args:
-        folder: Where.
-        data: The graph, with `node_ids`.
-        fitted: What the method learned.
-        metrics: What the command prints.
-        nodes: One row per node.
-        title: Heading of the report.
-        groups: What colours the map of nodes, and its value for each node, -1 = none, `(N,)`; None
-            draws no map.
+    Raises:
+        InputError: The folder has no run, another command is writing into it, or the file is a
+            link, was changed, or is not of the run.
     """
-    import pandas as pd
+    from brgcl.atomic_files import write_json
 
-    from brgcl.atomic_files import write_json, write_parquet
-    from brgcl.report.report import Report, Table, has_report_extra, write_report
-
-    z, model = fitted.representations.numpy(), fitted.model
-    frame = pd.DataFrame(z, columns=[f"z{i}" for i in range(z.shape[1])])
-    frame.insert(0, "node_id", list(data.node_ids))
-    folder.write("embeddings.parquet", write_parquet, frame)
-    folder.write("nodes.parquet", write_parquet, nodes)
-    if model is not None:
-        folder.write("model", model.save)
-    folder.write("metrics.json", write_json, metrics)
-    if has_report_extra():
-        from brgcl.report.figures import draw_history, draw_map
-
-        rows = [[k, f"{v:.4f}" if isinstance(v, float) else str(v)] for k, v in metrics.items()]
-        pictures = []
-        if groups is not None:
-            name, group = groups
-            pictures.append(draw_map(fitted.representations, fitted.confidence, group, name))
-        if model is not None:
-            pictures.append(draw_history(model.history_))
-        tables = [Table("Results", ["name", "value"], rows)]
-        settings = {} if model is None else model.config.to_dict()
-        page = Report(title, [], tables, pictures, settings)
-        folder.write("report.html", write_report, page, __version__)
+    about = _read_about(path)
+    if not about:
+        raise InputError(
+            f"'{path}' holds no run (run.json); give the folder that a command wrote with --out"
+        )
+    try:
+        release = _lock(path)
+    except OSError as error:
+        raise InputError(
+            f"cannot write into '{path}': {error.strerror}; give another --out"
+        ) from error
+    try:
+        _check_file(path, name, about["files"])
+        write(path / name)
+        about["files"][name] = _checksum(path / name)
+        write_json(path / ABOUT, about)
+    finally:
+        release()
 
 
 def last_command(path: Path) -> str | None:
@@ -223,23 +191,51 @@ def claim_file(path: Path, *, overwrite: bool) -> None:
         _remove(made)
 
 
-def _check_content(path: Path, *, overwrite: bool) -> dict[str, str | None]:
+def _check_content(path: Path, overwrite: bool, reviewed: bool) -> dict[str, str | None]:
     """Check that a run may write into the folder; returns the files of the run before."""
     names = {entry.name for entry in path.iterdir()} - {LOCK}
     if names and not overwrite:
         raise InputError(f"folder '{path}' is not empty; give another --out or add --overwrite")
+    if REVIEW in names and not reviewed:
+        raise InputError(
+            f"'{path / REVIEW}' has decisions about the run that would be replaced; give another "
+            f"--out, or let brgcl find-errors take them over with --reviewed {path}"
+        )
     about = _read_about(path)
     known = {**about["files"], ABOUT: None} if about else {}
     for name in (*FILES, ABOUT):
-        file = path / name
-        link = next((p for p in (file, file.parent) if p != path and p.is_symlink()), None)
-        changed = known.get(name) is not None and file.is_file() and _checksum(file) != known[name]
-        if link is not None or changed or (file.exists() and name not in known):
-            why = "is a link" if link else "was changed" if changed else "was not written by brgcl"
-            raise InputError(
-                f"'{link or file}' {why} and would be replaced; move it or give another --out"
-            )
+        _check_file(path, name, known)
     return {name: checksum for name, checksum in known.items() if name in FILES}
+
+
+def _check_file(path: Path, name: str, known: Mapping[str, str | None]) -> None:
+    """Check that a file may be replaced: it is not there, or as the run before left it."""
+    file = path / name
+    link = next((p for p in (file, file.parent) if p != path and p.is_symlink()), None)
+    changed = known.get(name) is not None and file.is_file() and _checksum(file) != known[name]
+    if link is not None or changed or (file.exists() and name not in known):
+        why = "is a link" if link else "was changed" if changed else "was not written by brgcl"
+        raise InputError(
+            f"'{link or file}' {why} and would be replaced; move it or give another --out"
+        )
+
+
+def _lock(path: Path) -> Callable[[], None]:
+    """Lock a folder for one command; returns what unlocks it."""
+    from filelock import FileLock, Timeout
+
+    try:
+        lock = FileLock(path / LOCK, timeout=0).acquire()
+    except Timeout:
+        raise InputError(
+            f"another command is writing into '{path}'; wait for it or give another --out"
+        ) from None
+
+    def release() -> None:
+        (path / LOCK).unlink(missing_ok=True)
+        lock.lock.release()
+
+    return release
 
 
 def _read_about(path: Path) -> dict[str, Any]:

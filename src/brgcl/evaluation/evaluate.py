@@ -32,9 +32,9 @@ from brgcl.evaluation.score import (
 from brgcl.methods import find_method
 from brgcl.noise.graph import Noise
 from brgcl.noise.spec import LABEL_NOISE, parse_noise
+from brgcl.tasks.agreement import Agreement, cross_validated_agreement
 from brgcl.tasks.checks import check_labels, check_num_clusters, class_name
 from brgcl.tasks.classify import NodeClassifier
-from brgcl.tasks.label_errors import Agreement, cross_validated_agreement
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,9 +94,10 @@ class Evaluation:
 
         Returns:
             `node_id`; `label_given`, the label that the method could see, noise included;
-            `label_true`, where it is known; `prediction` and its `probability`, or `cluster`; and
-            for a method that finds clusters itself `pseudo_label`, `confidence`, `confident`.
-            Labels are class names, None where there is none.
+            `label_true`, where it is known; `predicted` and its `probability`, or `cluster`; and
+            for a method that finds clusters itself these (`cluster`; `pseudo_label` beside the
+            clusters that were asked for), `confidence` and `confident`. Labels are class names,
+            None where there is none.
         """
         import pandas as pd
 
@@ -113,12 +114,13 @@ class Evaluation:
             columns["label_true"] = _class_names(run.graph.y, run.graph)
         if isinstance(outcome, Classified):
             best = outcome.probabilities.max(1)
-            columns["prediction"] = _class_names(best.indices, run.graph)
+            columns["predicted"] = _class_names(best.indices, run.graph)
             columns["probability"] = best.values.numpy()
         else:
             columns["cluster"] = outcome.assignment.numpy()
+        clusters = "pseudo_label" if "cluster" in columns else "cluster"
         own = {
-            "pseudo_label": None if fitted.clustering is None else fitted.clustering.assignment,
+            clusters: None if fitted.clustering is None else fitted.clustering.assignment,
             "confidence": fitted.confidence,
             "confident": fitted.confident,
         }

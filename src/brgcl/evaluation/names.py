@@ -4,8 +4,10 @@ from typing import Literal, get_args
 
 Protocol = Literal["clean-val", "noisy-val", "no-val"]
 ScoredOn = Literal["test", "validation"]
+Labelled = Literal["train", "all"]
 Task = Literal["classify", "cluster"]
 
 PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 SCORED_ON: tuple[str, ...] = get_args(ScoredOn)
+LABELLED: tuple[str, ...] = get_args(Labelled)
 TASKS: tuple[str, ...] = get_args(Task)

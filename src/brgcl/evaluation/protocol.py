@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from brgcl.contract import ObservedLabels
 from brgcl.errors import unknown_name
-from brgcl.evaluation.names import PROTOCOLS, SCORED_ON
+from brgcl.evaluation.names import LABELLED, PROTOCOLS, SCORED_ON
 from brgcl.noise.graph import Noise, corrupt_graph, generator_for
 from brgcl.noise.labels import flip_labels
 from brgcl.noise.spec import NoiseSpec
@@ -49,6 +49,7 @@ def draw_noisy_graph(
     protocol: str = "clean-val",
     seed: int = 0,
     scored_on: str = "test",
+    labelled: str = "train",
 ) -> NoisyGraph:
     """Corrupt a graph and say which labels a method may see.
 
@@ -63,16 +64,20 @@ def draw_noisy_graph(
         protocol: A name from `PROTOCOLS`.
         seed: Seed of all draws.
         scored_on: Nodes that are scored, a name from `SCORED_ON`.
+        labelled: "train", or "all" nodes with a known class: then all of their labels are noisy
+            ones for training, and the split does not matter.
     """
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
     if scored_on not in SCORED_ON:
         raise unknown_name("scored_on", scored_on, SCORED_ON)
+    if labelled not in LABELLED:
+        raise unknown_name("labelled", labelled, LABELLED)
     graph, attribute_rate, edge_rate = corrupt_graph(data, noise, seed)
     y, has_split = data.y, data.get("train_mask") is not None
     nothing = torch.zeros_like(y, dtype=torch.bool)
     learn, choose, test = y >= 0, nothing, nothing
-    if has_split:
+    if has_split and labelled == "train":
         learn, choose, test = data.train_mask, data.val_mask, data.test_mask
     if scored_on == "validation":
         choose, test = nothing, choose

@@ -7,7 +7,7 @@ taken from other nodes, 10 % spurious edges.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,10 +16,11 @@ from brgcl.evaluation.evaluate import Evaluation, Progress, Run, evaluate
 from brgcl.evaluation.score import Classified
 from brgcl.noise.graph import Noise
 from brgcl.noise.spec import NoiseSpec
-from brgcl.report.figures import draw_history, draw_map
-from brgcl.report.report import Report, Table
 from brgcl.tasks.label_errors import find_label_errors
 from brgcl.tasks.metrics import nmi
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEMO_NOISE = Noise(
     labels=NoiseSpec("symmetric", 0.3),
@@ -37,10 +38,12 @@ class Demo:
         rows: What came out for each graph: accuracy of a GCN trained on the noisy labels and of a
             classifier on BRGCL's representations; clusters that BRGCL found and their NMI with the
             classes; labels that are wrong and that were suspected, with precision and recall.
+        suspects: The training labels of the first graph, the most suspicious first.
     """
 
     ours: Evaluation
     rows: Sequence[Mapping[str, float]]
+    suspects: "pd.DataFrame"
 
     @property
     def capped(self) -> bool:
@@ -58,30 +61,23 @@ class Demo:
         total["num_clusters_capped"] = self.capped
         return total | {"noise_realised": self.ours.summary()["noise_realised"]}
 
-    def report(self) -> Report:
-        """Put the table and the pictures together."""
-        total, first = self.summary(), self.ours.runs[0]
-        fitted = first.fitted
-        means = {name.removesuffix("_mean"): value for name, value in total.items()}
+    def comparison(self) -> dict[str, Any]:
+        """The table of both methods, one row per graph and their mean, as text."""
+        means = {name.removesuffix("_mean"): value for name, value in self.summary().items()}
         named = [(str(run.seed), row) for run, row in zip(self.ours.runs, self.rows, strict=True)]
         rows = [_cells(name, row, self.capped) for name, row in [*named, ("mean", means)]]
-        return Report(
-            title="brgcl demonstration",
-            summary=[
-                "Generated citation-like graphs: 2,000 nodes, 7 classes, 20 labels a class. "
-                f"Noise: {DEMO_NOISE}. No validation labels were used.",
-                f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the "
-                f"test nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}.",
-            ],
-            tables=[Table("BRGCL and a GCN on the same noisy labels", COLUMNS, rows, NOTE)],
-            pictures=[
-                draw_map(fitted.representations, fitted.confidence, first.graph.y, "true class"),
-                draw_history(fitted.model.history_),
-            ],
-            settings=fitted.model.config.to_dict(),
+        return {"title": TITLE, "columns": COLUMNS, "rows": rows, "note": NOTE}
+
+    def sentence(self) -> str:
+        """Say which method is better."""
+        total = self.summary()
+        return (
+            f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the "
+            f"test nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}."
         )
 
 
+TITLE = "BRGCL and a GCN on the same noisy labels"
 COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec", "rec")
 NOTE = (
     "Accuracy on test nodes and the difference in points; K clusters found without labels and "
@@ -101,14 +97,20 @@ def run_demo(
         )
         for method, settings in (("brgcl", config), ("gcn", None))
     )  # fmt: skip
-    return Demo(ours, [_row(*runs) for runs in zip(ours.runs, gcn.runs, strict=True)])
+    judged = [_judge(run) for run in ours.runs]
+    rows = [_row(*each) for each in zip(ours.runs, gcn.runs, judged, strict=True)]
+    return Demo(ours, rows, judged[0])
 
 
-def _row(ours: Run, gcn: Run) -> dict[str, float]:
+def _judge(run: Run) -> "pd.DataFrame":
+    z, given, confidence = run.fitted.representations, run.noisy.labels.train, run.fitted.confidence
+    return find_label_errors(z, given, graph=run.noisy.graph, confidence=confidence, seed=run.seed)
+
+
+def _row(ours: Run, gcn: Run, errors: "pd.DataFrame") -> dict[str, float]:
     given, truth = ours.noisy.labels.train, ours.noisy.truth.y
-    z, clusters = ours.fitted.representations, ours.fitted.clustering
+    clusters = ours.fitted.clustering
     assert clusters is not None
-    errors = find_label_errors(z, given, graph=ours.noisy.graph, seed=ours.seed)
     nodes = torch.tensor(errors["node"].tolist())
     wrong = given[nodes] != truth[nodes]
     suspected = torch.tensor(errors["is_error"].tolist())

@@ -1,6 +1,6 @@
-"""How well predictions and clusters agree with the truth: plain numbers, higher is better.
+"""How well predictions, clusters and scores of labels agree with the truth: plain numbers.
 
-Every function leaves out the nodes whose true class is unknown (-1).
+Functions of classes leave out the nodes whose true class is unknown (-1).
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from torch import Tensor
 from brgcl.errors import InputError
 
 Labels = Tensor | NDArray[Any]
-"""A one-dimensional tensor or array of integers."""
+"""A one-dimensional tensor or array."""
 
 
 def accuracy(predicted: Labels, truth: Labels) -> float:
@@ -86,6 +86,77 @@ def ari(clusters: Labels, truth: Labels) -> float:
 
     clusters, truth = _comparable(clusters, truth)
     return float(adjusted_rand_score(truth, clusters))
+
+
+def detection_scores(score: Labels, is_error: Labels, wrong: Labels) -> dict[str, float]:
+    """How well wrong labels are found, by name; higher is better.
+
+    `auroc` and `average_precision` judge the ranking, `precision`, `recall`, `f1` and `mcc` (the
+    correlation of Matthews) the labels that are flagged. Where nothing is flagged they are 0.
+
+    Args:
+        score: Score of each label, low = suspicious, `(L,)`.
+        is_error: Whether it is flagged, `(L,)`.
+        wrong: Whether it is wrong, `(L,)`.
+
+    Returns:
+        The scores; empty where no label is wrong, or all are, so that there is nothing to tell
+        apart.
+
+    Example:
+        >>> wrong = np.array([True, False, False, False])
+        >>> detection_scores(np.array([0.1, 0.9, 0.2, 0.8]), wrong, wrong)["auroc"]
+        1.0
+    """
+    from sklearn import metrics
+
+    score, flagged, truth = (_flat(value) for value in (score, is_error, wrong))
+    if not len(score) == len(flagged) == len(truth):
+        raise InputError(
+            f"score, is_error and wrong must have the same length, got {len(score)}, "
+            f"{len(flagged)} and {len(truth)}"
+        )
+    flagged, truth = flagged.astype(bool), truth.astype(bool)
+    if truth.all() or not truth.any():
+        return {}
+    precision, recall, f1, _ = metrics.precision_recall_fscore_support(
+        truth, flagged, average="binary", zero_division=0.0
+    )
+    return {
+        "auroc": float(metrics.roc_auc_score(truth, -score)),
+        "average_precision": float(metrics.average_precision_score(truth, -score)),
+        "precision": float(precision),
+        "recall": float(recall),
+        "f1": float(f1),
+        "mcc": float(metrics.matthews_corrcoef(truth, flagged)),
+    }
+
+
+def calibration_error(probability: Labels, happened: Labels, bins: int = 10) -> float:
+    """Expected calibration error: mean distance of probabilities from frequencies, lower is better.
+
+    Probabilities are put into bins of equal width; in each the mean probability is compared with
+    the share of cases that came true, and the distances are weighted by the number of cases
+    (Naeini, Cooper & Hauskrecht, AAAI 2015).
+
+    Args:
+        probability: In [0, 1], `(L,)`.
+        happened: Whether it came true, `(L,)`.
+        bins: Number of bins.
+
+    Example:
+        >>> calibration_error(np.array([0.75, 0.75, 0.75, 0.75]), np.array([1, 1, 1, 0]))
+        0.0
+    """
+    p, true = _flat(probability).astype(float), _flat(happened).astype(float)
+    if len(p) == 0 or len(p) != len(true):
+        raise InputError(f"give as many outcomes as probabilities, got {len(true)} and {len(p)}")
+    place = np.minimum((p * bins).astype(int), bins - 1)
+    return float(np.abs(np.bincount(place, weights=p - true)).sum() / len(p))
+
+
+def _flat(value: Labels) -> NDArray[Any]:
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
 
 
 def _comparable(predicted: Labels, truth: Labels) -> tuple[NDArray[Any], NDArray[Any]]:

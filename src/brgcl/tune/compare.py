@@ -17,7 +17,7 @@ from brgcl.evaluation.paired import Paired, paired_difference
 from brgcl.evaluation.protocol import NoisyGraph
 from brgcl.evaluation.score import classify_one, fit_one
 from brgcl.method.inputs import prepare
-from brgcl.tasks.label_errors import cross_validated_agreement
+from brgcl.tasks.agreement import cross_validated_agreement
 from brgcl.tasks.rules import FIXED_RULE
 from brgcl.tune.budget import OVERRUN, Budget, OutOfTime
 from brgcl.tune.criteria import stability

@@ -6,8 +6,9 @@ from brgcl.benchmark.experiment import Selection, load_experiment, runs
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.show.formats import to_markdown, to_text
-from brgcl.benchmark.show.layout import layouts, settings_layout, statistics_layout
+from brgcl.benchmark.show.layout import layouts, settings_layout, statistics_layout, with_metrics
 from brgcl.config import BRGCLConfig
+from brgcl.errors import InputError
 
 
 def test_a_missing_cell_says_so_with_its_hours(small, records):
@@ -99,3 +100,24 @@ def test_a_choice_that_was_not_compared_says_so(search):
         settings_layout(load_experiment("hyperparameters"), {"cora": search | {"comparison": None}})
     )
     assert "not compared" in text
+
+
+def test_a_table_can_show_other_scores_of_its_records():
+    experiment = load_experiment("detection")
+    selection = Selection(datasets=["cora"], rows=["brgcl"], levels=[0.1], seeds=1)
+    scores = {"average_precision": 0.931, "auroc": 0.987, "error_rate_error": 0.013}
+    records = {
+        each.spec.key: Record(each.spec, scores, realised={"labels": 0.1})
+        for each in runs(experiment, selection)
+    }
+    assert len(records) == 2  # symmetric and pair
+    (own,) = layouts(experiment, records, selection)
+    assert "93.1 (1)" in to_text(own)
+    other = with_metrics(experiment, ["auroc", "error_rate_error"])
+    (table,) = layouts(other, records, selection)
+    assert "98.7 (1)" in to_text(table)
+    assert "1.3 (1)" in to_text(table)
+    assert "93.1" not in to_text(table)
+    assert with_metrics(experiment, None) is experiment
+    with pytest.raises(InputError, match="did you mean 'auroc'"):
+        with_metrics(experiment, ["auc"])

@@ -6,7 +6,7 @@ in per cent. The best mean of a column and its ties are bold.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from brgcl.benchmark.experiment import WHOLE, Experiment, Selection
@@ -14,6 +14,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.statistics import SHARES, Cell, footnotes, table_cells
 from brgcl.config import BRGCLConfig
 from brgcl.data import DATASETS
+from brgcl.errors import check_name
 from brgcl.evaluation.paired import Paired
 
 Search = Mapping[str, Any]  # what `Tuning.to_dict` gives, read back from a file
@@ -26,6 +27,14 @@ METRICS = {
     "ari": "ARI",
     "num_prototypes": "prototypes",
     "confident_share": "confident nodes",
+    "auroc": "AUROC",
+    "average_precision": "average precision",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "F1",
+    "mcc": "MCC",
+    "error_rate_error": "error of the estimated error rate",
+    "calibration_error": "calibration error",
 }
 LEGEND = (
     "Each cell has our mean ± standard deviation over draws (number of draws), in per cent; the "
@@ -52,6 +61,17 @@ class Layout:
     rows: Sequence[tuple[str, Sequence[Sequence[Line]]]]  # name and cells, each a list of lines
     caption: Sequence[str] = ()  # what must be known of the whole table
     notes: Sequence[str] = ()  # what must be known of its rows
+
+
+def with_metrics(experiment: Experiment, metrics: Sequence[str] | None) -> Experiment:
+    """The same table with other scores that its records hold; None for its own.
+
+    Raises:
+        InputError: There is no score of that name.
+    """
+    for name in metrics or ():
+        check_name("metric", name, METRICS)
+    return experiment if metrics is None else replace(experiment, metrics=tuple(metrics))
 
 
 def layouts(

@@ -17,8 +17,10 @@ from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
 from brgcl.evaluation.paired import Paired, paired_difference
 
-SHARES = ("accuracy", "macro_f1", "acc", "nmi", "ari", "confident_share")  # shown in per cent
-SCORES = ("accuracy", "macro_f1", "acc", "nmi", "ari")  # of which more is better
+DETECTION = ("average_precision", "auroc", "f1", "mcc", "precision", "recall")
+SCORES = ("accuracy", "macro_f1", "acc", "nmi", "ari", *DETECTION)  # of which more is better
+ERRORS = ("error_rate_error", "calibration_error")  # of which less is better
+SHARES = (*SCORES, *ERRORS, "confident_share")  # shown in per cent
 
 
 @dataclass(frozen=True)
@@ -179,5 +181,5 @@ def _is_best(cell: Cell, best: Cell | None) -> bool:
 
 def footnotes(experiment: Experiment, dataset: str, rows: Sequence[str]) -> list[str]:
     """What a reader must know of the rows of a table on one graph."""
-    noted = [(name, row_note(experiment.rows[name], dataset)) for name in rows]
+    noted = [(name, row_note(experiment.task, experiment.rows[name], dataset)) for name in rows]
     return [f"{name}: {note}" for name, note in noted if note]

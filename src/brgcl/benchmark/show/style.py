@@ -55,7 +55,8 @@ def row_styles(experiment: Experiment) -> dict[str, Style]:
     """Colour and marker of each row of a table.
 
     A row that bears the name of its method looks the same in all tables. The only row of a method
-    that has another name takes the method's colour and a star; several go by their places.
+    that has another name takes the method's colour and a star; several go by their places, and so
+    do detectors.
     """
     order = [*FIRST, *(name for name in METHODS if name not in (*FIRST, "brgcl"))]
     renamed = [row.method for row in experiment.rows.values() if row.name != row.method]
@@ -64,6 +65,8 @@ def row_styles(experiment: Experiment) -> dict[str, Style]:
     for place, (name, row) in enumerate(experiment.rows.items()):
         if name == ours:
             styles[name] = Style(OURS, "o", stands_out=True)
+        elif experiment.task == "detect":
+            styles[name] = _style(place)
         elif name == row.method:
             styles[name] = _style(order.index(name))
         elif row.method != "brgcl" and renamed.count(row.method) == 1:

@@ -1,0 +1,63 @@
+"""The command that says which noise a graph has."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typer import Option
+
+from brgcl.cli.console import print_json, print_line, show_table
+from brgcl.cli.grouped import grouped
+from brgcl.cli.options import GraphNoiseOptions, GraphOptions, Json, Seed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@grouped
+def diagnose(
+    graph: GraphOptions,
+    noise: GraphNoiseOptions,
+    top: Annotated[
+        int, Option(min=0, help="Edges and nodes to list, the most suspicious first.")
+    ] = 10,
+    seed: Seed = 0,
+    json_: Json = False,
+) -> None:
+    """Say which noise a graph has: in its labels, edges and attributes."""
+    from brgcl.noise.graph import corrupt_graph
+    from brgcl.tasks.diagnose import diagnose as find
+
+    data = graph.open(seed)
+    observed, attribute_rate, edge_rate = corrupt_graph(data, noise.noise(), seed)
+    labels = data.y if bool((data.y >= 0).any()) else None
+    found = find(observed, labels=labels, seed=seed)
+    if json_:
+        lists = {
+            "suspicious_edges": _records(found.edges, top),
+            "suspicious_nodes": _records(found.attributes, top),
+        }
+        rates = {"attribute_noise_realised": attribute_rate, "edge_noise_realised": edge_rate}
+        print_json({"dataset": data.name, **found.to_dict(), **rates, **lists})
+        return
+    for sentence in found.sentences:
+        print_line(sentence)
+    for title, frame, ends in (
+        ("Most suspicious edges", found.edges, ["source", "target"]),
+        ("Most suspicious attributes", found.attributes, ["node"]),
+    ):
+        suspects = _suspects(frame, top)
+        if len(suspects):
+            shown = suspects[[*ends, "score", "evidence"]].itertuples(index=False)
+            rows = [[*map(str, ids), f"{score:.3f}", text] for *ids, score, text in shown]
+            show_table(title, [*ends, "P(right)", "evidence"], rows)
+
+
+def _suspects(frame: "pd.DataFrame | None", top: int) -> Any:
+    """The flagged rows that come first; none where nothing was judged."""
+    return [] if frame is None else frame[frame["is_error"]].head(top)
+
+
+def _records(frame: "pd.DataFrame | None", top: int) -> list[dict[str, Any]]:
+    import json
+
+    suspects = _suspects(frame, top)
+    return json.loads(suspects.to_json(orient="records")) if len(suspects) else []

@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from brgcl.report.run import Run
+from brgcl.report.sentences import headlines
+
+
+def said(metrics=None, *, suspects=None, findings=None, **columns):
+    nodes = pd.DataFrame({"node_id": [0, 1, 2], **columns})
+    run = Run(Path("a run"), nodes, {}, None, suspects, findings or {}, (), metrics or {})
+    return [f"{line.figure} {line.text} {line.command}".strip() for line in headlines(run)]
+
+
+JUDGED = pd.DataFrame({"node": [0, 1], "is_error": [False, False]})
+
+
+def test_no_suspect_is_said_so():
+    first, second, third = said(suspects=JUDGED, findings={"estimated_error_rate": 0.0001})
+    assert first == "None of the 2 labels that were judged looks wrong."
+    assert second == "<0.1 % of all labels, about 0, are wrong by estimate."
+    assert third.endswith("brgcl review 'a run'")
+
+
+def test_one_suspect_is_a_singular_and_an_unknown_rate_is_said():
+    suspects = JUDGED.assign(is_error=[True, False])
+    first, second, _ = said(suspects=suspects)
+    assert first == "1 label looks wrong, of 2 that were judged."
+    assert second == "Unknown how many labels are wrong in all."
+
+
+@pytest.mark.parametrize(
+    ("metrics", "sentence"),
+    [
+        ({"accuracy_mean": 0.8, "n": 1}, "80.0 % of the test nodes are classified right."),
+        (
+            {"accuracy_mean": 0.8, "n": 5},
+            "80.0 % of the test nodes are classified right, mean of 5 draws.",
+        ),
+        ({"num_clusters": 5, "capped": True}, "≥ 5 clusters were found."),
+        (
+            {"num_clusters_mean": 4.5, "nmi_mean": 0.5},
+            "4.5 clusters were found; they share 0.50 of the classes' information (NMI).",
+        ),
+        ({}, "3 nodes have a representation."),
+    ],
+)
+def test_runs_that_judged_no_labels_say_what_they_found(metrics, sentence):
+    assert said(metrics)[0] == sentence
+
+
+def test_the_next_step_without_suspects_depends_on_labels():
+    assert said()[-1] == "Next nodes.parquet has the results of every node."
+    next_step = said({"dataset": "cora"}, label_given=["a", "b", None])[-1]
+    assert next_step == "Next ask which labels are wrong: brgcl find-errors cora --out errors"
