@@ -19,7 +19,7 @@ TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 
 
 def colours(theme):
     classes = read_static("palette.js").split("const CLASSES")[1].split("const NUMBERS")[0]
-    return re.findall("#[0-9a-f]{6}", re.search(rf"{theme}: \\[(.*)\\]", classes).group(1))
+    return re.findall("#[0-9a-f]{6}", re.search(rf"{theme}: \[(.*)\]", classes).group(1))
 
 
 def cielab(colour, vision):
