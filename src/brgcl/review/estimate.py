@@ -2,7 +2,7 @@ r"""The share of labels that are still wrong after a review.
 
 Labelled nodes are divided into strata by score (`strata.py`). A stratum b has two unknown rates:
 \theta_b, how many of its given labels are wrong, and \phi_b, how many of its suggestions are. The
-detector's own probabilities are the prior, with the weight of n_0 = 2 decisions, and what people
+detector's own probabilities are the prior, with the weight of n_0 = 5 decisions, and what people
 decided one by one is the evidence:
 
     \theta_b ~ Beta(n_0 m_b + k_b, n_0 (1 - m_b) + n_b - k_b),
@@ -36,7 +36,7 @@ from brgcl.review.strata import flagged_strata, other_strata
 if TYPE_CHECKING:
     import numpy as np
 
-PRIOR = 2.0  # decisions that the detector's own probabilities are worth
+PRIOR = 5.0  # decisions that the detector's own probabilities are worth
 NUM_DRAWS, LEVEL, TINY = 4000, 0.95, 1e-6
 
 
