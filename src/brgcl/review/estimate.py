@@ -7,8 +7,8 @@ decided one by one is the evidence:
 
     \theta_b ~ Beta(n_0 m_b + k_b, n_0 (1 - m_b) + n_b - k_b),
 
-where m_b is the mean of 1 - score over the stratum, and k_b of n_b given labels that were looked at
-were wrong; \phi_b likewise, with 1 - probability of the suggestion. Then
+where m_b is the mean of 1 - score over the undecided nodes of b, and k_b of n_b given labels that
+were looked at were wrong; \phi_b likewise, with 1 - probability of the suggestion. Then
 
     errors left = sum_b  Binomial(undecided nodes of b, \theta_b)
                        + Binomial(nodes of b that were accepted in bulk, \phi_b);
@@ -105,9 +105,10 @@ def error_left(
             (open_, label_wrong, 1 - score),
             (bulk, suggestion_wrong, 1 - probability),
         ):
-            size = int(left[nodes].sum())
+            rest = nodes[left[nodes]]
+            size = len(rest)
             if size:
-                expected = float(np.clip(doubt[nodes], 0, 1).mean())
+                expected = float(np.clip(doubt[rest], 0, 1).mean())
                 found = float(wrong[seen].sum())
                 a = PRIOR * expected + found
                 b = PRIOR * (1 - expected) + len(seen) - found
