@@ -15,7 +15,7 @@ help:
 	@echo "make bench     time an epoch against its bare kernels"
 	@echo "make results   write docs/results.md and its pictures from results/records.jsonl"
 	@echo "make architecture  draw docs/img/architecture.svg from the imports"
-	@echo "make docs      check the documentation"
+	@echo "make docs      build the documentation into site/ and check it"
 	@echo "make clean     remove the environment, caches and builds; no results"
 
 .venv/pip.done:
@@ -33,7 +33,7 @@ help:
 	@touch $@
 
 .venv/setup.done: .venv/test.done
-	$(INSTALL) --editable '.[report,tune,interop]'
+	$(INSTALL) --editable '.[report,review,tune,interop,scale]'
 	@touch $@
 
 setup: .venv/setup.done
@@ -62,8 +62,10 @@ architecture: .venv/demo.done
 	$(BIN)/python benchmarks/write_architecture.py
 
 docs: .venv/test.done
-	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_equations.py tests/test_examples.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/pytest -q tests/test_readme.py tests/test_docs.py tests/test_site.py tests/test_equations.py tests/test_examples.py
+	@echo "Open site/index.html"
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist site
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -30,6 +30,7 @@ ARROWS = {
     "data": (*GROUND, "method"),
     "tasks": (*GROUND, "method", "data"),
     "checkpoint": (*GROUND, "method"),
+    "track": ("errors", "method"),
     "model": (*GROUND, "method", "data", "tasks", "checkpoint"),
     "baselines": (*PIECES, "model"),
     "baselines.shared": (*GROUND, "method", "contract", "tasks", "data"),
@@ -51,7 +52,7 @@ ARROWS = {
         *METHODS, "evaluation", "benchmark", "tune", "report", "review", "pictures", "__init__",
     ),
     "__main__": ("cli",),
-    "__init__": METHODS,
+    "__init__": (*METHODS, "track"),
 }  # fmt: skip
 HOMELESS = {"utils", "util", "helpers", "base", "misc", "common"}
 RETIRED = {"forms", "looks", "maps", "plan", "watch", "suite", "runs", "storage", "trial", "peers"}

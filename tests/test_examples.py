@@ -41,6 +41,23 @@ PROMISED = {
         r"paper-000 +(biology|physics) +\d\.\d\d +\d\.\d\d",
         r"written: .*predictions\.csv",
     ],
+    "vectors_without_a_graph": [
+        r"graph: 1797 nodes, \d+ edges",
+        r"classified right by brgcl: \d+%",
+        r"by logistic regression on pixels: \d+%",
+    ],
+    "compare_methods": [
+        r"method +accuracy +spread +draws",
+        r"gcn +0\.\d{3} +0\.\d{3} +3",
+        r"smooth +0\.\d{3} +0\.\d{3} +3",
+        r"brgcl +0\.\d{3} +0\.\d{3} +3",
+    ],
+    "from_pandas_and_networkx": [
+        r"from frames: 34 nodes, 78 edges, \['Mr. Hi', 'Officer'\]",
+        r"from NetworkX: 34 nodes, 34 attributes",
+        r"Mr. Hi +\d+ +\d+",
+        r"back: 78 edges, 34 nodes",
+    ],
     "stages_by_hand": [
         r"epoch 11: K \d+, confident \d+%",
         r"epoch 20: K \d+, confident \d+%",
@@ -84,6 +101,8 @@ def test_an_example_prints_what_it_promises(name, capsys):
         place += match + 1
     if name == "quickstart":
         assert numbers(r"right: (\d+)%", out)[0] > 50  # three classes: chance is a third
+    if name == "vectors_without_a_graph":
+        assert numbers(r"brgcl: (\d+)%", out) > numbers(r"pixels: (\d+)%", out)
     if name == "find_label_errors":
         called, wrong = numbers(r"called wrong: (\d+), of which really wrong: (\d+)", out)
         assert wrong > called / 2  # of all labels three in ten are wrong

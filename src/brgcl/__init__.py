@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from brgcl.config import BRGCLConfig as BRGCLConfig
     from brgcl.data.datasets import load_dataset as load_dataset
     from brgcl.data.files import read_graph as read_graph
+    from brgcl.data.frames import from_pandas as from_pandas
+    from brgcl.data.frames import to_pandas as to_pandas
     from brgcl.data.graphs import check_graph as check_graph
-    from brgcl.data.graphs import from_networkx as from_networkx
     from brgcl.data.graphs import from_scipy as from_scipy
+    from brgcl.data.knn import knn_graph as knn_graph
+    from brgcl.data.libraries import from_igraph as from_igraph
+    from brgcl.data.libraries import from_networkx as from_networkx
     from brgcl.data.synthetic import make_graph as make_graph
     from brgcl.evaluation.evaluate import Evaluation as Evaluation
     from brgcl.evaluation.evaluate import evaluate as evaluate
@@ -33,6 +37,8 @@ if TYPE_CHECKING:
     from brgcl.tasks.cluster import cluster as cluster
     from brgcl.tasks.label_errors import find_label_errors as find_label_errors
     from brgcl.tasks.label_noise import LabelNoiseModel as LabelNoiseModel
+    from brgcl.track import mlflow_callback as mlflow_callback
+    from brgcl.track import tensorboard_callback as tensorboard_callback
 else:  # importing brgcl loads none of torch, scikit-learn and pandas
     __getattr__, __dir__ = lazy_names(
         __name__,
@@ -40,7 +46,10 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "config": ["BRGCLConfig"],
             "data.datasets": ["load_dataset"],
             "data.files": ["read_graph"],
-            "data.graphs": ["check_graph", "from_networkx", "from_scipy"],
+            "data.frames": ["from_pandas", "to_pandas"],
+            "data.graphs": ["check_graph", "from_scipy"],
+            "data.knn": ["knn_graph"],
+            "data.libraries": ["from_igraph", "from_networkx"],
             "data.synthetic": ["make_graph"],
             "evaluation.evaluate": ["Evaluation", "evaluate"],
             "model": ["BRGCL"],
@@ -48,5 +57,6 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "tasks.cluster": ["cluster"],
             "tasks.label_errors": ["find_label_errors"],
             "tasks.label_noise": ["LabelNoiseModel"],
+            "track": ["mlflow_callback", "tensorboard_callback"],
         },
     )

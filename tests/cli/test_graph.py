@@ -50,8 +50,12 @@ def test_every_command_offers_json(run, command):
 
 
 def test_version(run):
-    assert run("version") == (0, f"{brgcl.__version__}\n", "")
-    assert json.loads(run("version", "--json")[1]) == {"version": brgcl.__version__}
+    code, out, _ = run("version")
+    assert code == 0
+    assert all(name in out for name in ("version", "commit", "torch", "processor"))
+    about = json.loads(run("version", "--json")[1])
+    assert about["version"] == brgcl.__version__
+    assert about["torch"] == torch.__version__
 
 
 def test_datasets(run, tmp_path):
@@ -77,7 +81,7 @@ def test_methods(run):
 
 def test_the_module_runs_in_a_process_of_its_own():
     done = subprocess.run(
-        [sys.executable, "-m", "brgcl", "version"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "brgcl", "--version"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{brgcl.__version__}\n", "")
 

@@ -1,5 +1,4 @@
 import logging
-import sys
 
 import networkx
 import numpy as np
@@ -8,7 +7,7 @@ import scipy.sparse
 import torch
 from torch_geometric.data import Data, HeteroData
 
-from brgcl.data import check_graph, from_networkx, from_scipy
+from brgcl.data import check_graph, from_scipy
 from brgcl.errors import InputError
 from brgcl.method.sparse import is_sparse
 
@@ -163,56 +162,6 @@ def test_from_scipy_refuses_labels_that_are_text():
 def test_from_scipy_refuses(adj, x, message):
     with pytest.raises(InputError, match=message):
         from_scipy(adj, x)
-
-
-def test_from_networkx_keeps_keys_attributes_labels_and_weights():
-    g = networkx.Graph()
-    g.add_node("b", x=[1, 2], y="red")
-    g.add_node("a", x=[3, 4], y="blue")
-    g.add_node("c", x=[5, 6])
-    g.add_edge("a", "b", w=2)
-    data = from_networkx(g, weight="w")
-    assert data.node_ids.tolist() == ["b", "a", "c"]
-    assert data.x.tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert data.y.tolist() == [1, 0, -1]
-    assert data.class_names == ["blue", "red"]
-    assert data.edge_weight.tolist() == [2, 2]
-
-
-def test_from_networkx_with_nothing_but_edges():
-    data = from_networkx(networkx.DiGraph([(10, 20), (20, 5)]))
-    assert data.node_ids.tolist() == [10, 20, 5]
-    assert data.node_ids.dtype == np.int64
-    assert data.x.to_dense().tolist() == np.eye(3).tolist()
-    assert data.edge_index.tolist() == PATH.tolist()
-    assert data.y.tolist() == [-1] * 3
-
-
-def test_from_networkx_refuses():
-    g = networkx.path_graph(3)
-    g.nodes[0]["x"] = 1.0
-    with pytest.raises(InputError, match=r"node 1 has no attribute 'x' \(2 nodes lack it\)"):
-        from_networkx(g)
-    with pytest.raises(InputError, match="no node has the attribute 'colour'"):
-        from_networkx(g, attributes="colour")
-    with pytest.raises(InputError, match="no node has the label attribute 'kind'"):
-        from_networkx(g, attributes=None, label="kind")
-    with pytest.raises(
-        InputError, match="edge 0 - 1 has weight 'w' = None; give every edge a number"
-    ):
-        from_networkx(g, attributes=None, weight="w")
-    g.nodes[1]["x"], g.nodes[2]["x"] = [1, 2], "long"
-    with pytest.raises(InputError, match="'x' must be a number or vectors of one length"):
-        from_networkx(g)
-    with pytest.raises(InputError, match="the graph has no nodes"):
-        from_networkx(networkx.Graph())
-
-
-def test_from_networkx_without_networkx_says_how_to_install(monkeypatch):
-    """Defect 41: the hint named a package that pip does not find."""
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(InputError, match=r"pip install networkx$"):
-        from_networkx(object())
 
 
 @pytest.mark.parametrize("one_hot", [np.eye(3), np.eye(3, dtype=int), np.eye(3, dtype=bool)])

@@ -230,3 +230,12 @@ def test_names_are_importable_without_the_methods():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_noise_may_be_a_text():
+    graph = make_graph(120, num_classes=3, labels_per_class=10, num_val=20)
+    spec = Noise(labels=NoiseSpec("symmetric", 0.4))
+    a, b = (evaluate(graph, "smooth", noise=noise) for noise in ("symmetric:0.4", spec))
+    assert a.summary()["noise_realised"] == b.summary()["noise_realised"] > 0
+    with pytest.raises(InputError, match="has no level"):
+        evaluate(graph, "smooth", noise="symmetric")

@@ -9,6 +9,7 @@ from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
 from brgcl.cli.demo import demo
+from brgcl.cli.doctor import doctor
 from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
 from brgcl.cli.review import review
@@ -20,7 +21,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (demo, embed, classify, cluster, review, tune, datasets, methods, version):
+for command in (
+    demo, embed, classify, cluster, review, tune, datasets, methods, doctor, version,
+):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")
 

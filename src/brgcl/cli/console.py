@@ -5,7 +5,7 @@ import json
 import logging
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from brgcl.progress import stderr
 
@@ -78,14 +78,17 @@ def show(value: Any) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def show_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on stdout."""
+def show_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, words: bool = False
+) -> None:
+    """Print a table on stdout, of numbers or of words."""
     from rich.table import Table
 
     table = Table(title=title or None, title_justify="left")
     for number, name in enumerate(columns):
         first = number == 0  # names stay whole, whatever the width of the terminal
-        table.add_column(name, justify="left" if first else "right", overflow="fold", no_wrap=first)
+        side: Literal["left", "right"] = "left" if first or words else "right"
+        table.add_column(name, justify=side, overflow="fold", no_wrap=first)
     for row in rows:
         table.add_row(*row)
     stdout().print(table, soft_wrap=False)

@@ -48,8 +48,16 @@ def methods(json_: Json = False) -> None:
 
 @grouped
 def version(json_: Json = False) -> None:
-    """Print the version."""
+    """Print the version and those of all that computes, for a bug report."""
+    import platform
+
+    from brgcl.machine import library_versions, processor, source_commit
+
+    about = {
+        "version": __version__, "commit": source_commit(), **library_versions(),
+        "system": platform.platform(), "processor": processor(),
+    }  # fmt: skip
     if json_:
-        print_json({"version": __version__})
+        print_json(about)
     else:
-        print_line(__version__)
+        show_table("", ["name", "value"], [list(pair) for pair in about.items()], words=True)

@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from brgcl.data.datasets import dataset_status as dataset_status
     from brgcl.data.datasets import load_dataset as load_dataset
     from brgcl.data.files import read_graph as read_graph
+    from brgcl.data.frames import from_pandas as from_pandas
+    from brgcl.data.frames import to_pandas as to_pandas
     from brgcl.data.graphs import check_graph as check_graph
-    from brgcl.data.graphs import from_networkx as from_networkx
     from brgcl.data.graphs import from_scipy as from_scipy
+    from brgcl.data.knn import knn_graph as knn_graph
+    from brgcl.data.libraries import from_igraph as from_igraph
+    from brgcl.data.libraries import from_networkx as from_networkx
     from brgcl.data.synthetic import make_graph as make_graph
 else:
     __getattr__, __dir__ = lazy_names(
@@ -24,7 +28,10 @@ else:
             "catalogue": ("DATASETS",),
             "datasets": ("available", "dataset_status", "load_dataset"),
             "files": ("read_graph",),
-            "graphs": ("check_graph", "from_networkx", "from_scipy"),
+            "frames": ("from_pandas", "to_pandas"),
+            "graphs": ("check_graph", "from_scipy"),
+            "knn": ("knn_graph",),
+            "libraries": ("from_igraph", "from_networkx"),
             "synthetic": ("make_graph",),
         },
     )

@@ -62,6 +62,11 @@ def id_column(table: TableFile, given: str | None) -> str:
     raise _unclear(table, "column holds the ids", "id=")
 
 
+def has_id_column(names: Sequence[str], given: str | None) -> bool:
+    """Whether a column holds the ids: the one that is given, or one that is recognised."""
+    return any(name == given or _plain(name) in ID for name in names)
+
+
 def label_column(table: TableFile, given: str | None, id: str) -> str:
     """The column of the labels: as given, by name, or because it is the only one beside the id."""
     _check_given(table, "label", given)

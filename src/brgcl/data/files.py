@@ -90,18 +90,52 @@ def read_graph(
     Raises:
         InputError: A file is missing or wrong; the message names the file, the line and the remedy.
     """
-    edge_file = read_table(_as_path("edges", edges))
-    edge_table = settle_header(edge_file, header, (source, target, weight), num_ids=2)
     features_read = None if features is None else _open_features(_as_path("features", features))
-    node_table = features_read if isinstance(features_read, TableFile) else None
+    label_file = None if labels is None else read_table(_as_path("labels", labels))
+    names = {"source": source, "target": target, "weight": weight, "id": id, "label": label}
+    return join_tables(
+        read_table(_as_path("edges", edges)), features_read, label_file, header=header,
+        listed=Path(edges if features is None else features), **names,
+    )  # fmt: skip
+
+
+def join_tables(
+    edge_file: TableFile,
+    features: TableFile | Tensor | None,
+    label_file: TableFile | None,
+    *,
+    listed: Path,
+    source: str | None = None,
+    target: str | None = None,
+    weight: str | None = None,
+    id: str | None = None,
+    label: str | None = None,
+    header: bool | None = None,
+) -> Data:
+    """Join a table of edges, attributes and labels by their ids.
+
+    Args:
+        edge_file: One edge per row.
+        features: One node per row, or a matrix whose row i is node i; None for structural
+            attributes.
+        label_file: One label per row; None where there are none.
+        listed: Where the nodes are listed, for messages.
+        source: As in `read_graph`, like all that follow.
+        target: Column of the other end.
+        weight: Column of weights.
+        id: Column of ids.
+        label: Column of labels.
+        header: Whether the first rows hold names.
+    """
+    edge_table = settle_header(edge_file, header, (source, target, weight), num_ids=2)
+    node_table = features if isinstance(features, TableFile) else None
     label_table = node_table if label is not None else None
-    if labels is not None:
-        label_file = read_table(_as_path("labels", labels))
+    if label_file is not None:
         label_table = settle_header(label_file, header, (id, label), num_ids=1)
     _check_given(id, label, node_table, label_table)
 
     ends, weights = _read_edges(edge_table, source, target, weight, header)
-    node_ids, x = _read_features(features_read, id, label)
+    node_ids, x = _read_features(features, id, label)
     label_ids, values = _read_labels(label_table, id, label, header)
     (*ends, node_ids, label_ids), changed = without_zero_fractions([*ends, node_ids, label_ids])
     if changed:
@@ -112,7 +146,6 @@ def read_graph(
         both = pa.chunked_array(ends, pa.string()).unique().to_pylist()
         node_ids = pa.array(sorted_ids(set(both) - {""}), pa.string())
 
-    listed = Path(edges if features is None else features)
     edge_index = np.stack([_locate(column, node_ids, edge_table, listed) for column in ends])
     num_nodes = len(node_ids)
     if num_nodes == 0:
@@ -121,7 +154,7 @@ def read_graph(
     data.x = structural_attributes(data.edge_index, num_nodes) if x is None else x
     names = node_ids.to_pylist()
     data.node_ids = [int(name) for name in names] if all(map(is_integer_text, names)) else names
-    data.name = Path(edges).name.split(".")[0] or Path(edges).name
+    data.name = edge_file.path.name.split(".")[0] or edge_file.path.name
     if label_table is not None:
         nodes = _locate(label_ids, node_ids, label_table, listed)
         data.y, data.class_names = _encode_labels(label_table, label_ids, values, nodes, num_nodes)
@@ -131,7 +164,7 @@ def read_graph(
 def _as_path(what: str, path: Any) -> Path:
     if isinstance(path, (str, PathLike)):
         return Path(path)
-    advice = "; write it with to_parquet first" if hasattr(path, "to_parquet") else ""
+    advice = "; see from_pandas" if hasattr(path, "columns") else ""
     raise InputError(f"{what} must be the path of a file, got {type(path).__name__}{advice}")
 
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -12,11 +12,8 @@ from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, checked_attributes, structural_attributes
 from brgcl.data.edges import canonical_edges
-from brgcl.data.ids import checked_class_names, checked_ids, encode_labels, single_label
+from brgcl.data.ids import checked_class_names, checked_ids
 from brgcl.errors import InputError
-
-if TYPE_CHECKING:
-    import networkx
 
 log = logging.getLogger("brgcl")
 
@@ -47,7 +44,7 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
     if not isinstance(data, Data):
         raise InputError(
             f"a graph must be a torch_geometric Data, got {type(data).__name__}; "
-            "see read_graph, from_networkx and from_scipy"
+            "see read_graph, from_pandas, from_networkx, from_igraph and from_scipy"
         )
     x = checked_attributes(data.x)
     num_nodes = int(x.shape[0])
@@ -121,48 +118,6 @@ def from_scipy(
     return check_graph(data)
 
 
-def from_networkx(
-    g: "networkx.Graph",
-    *,
-    attributes: str | None = "x",
-    label: str | None = "y",
-    weight: str | None = None,
-) -> Data:
-    """Make a graph from a NetworkX one; its node keys become `node_ids`.
-
-    Args:
-        g: Any NetworkX graph; a directed one is made undirected.
-        attributes: Node attribute that holds a number or a vector. With None, or when no node has
-            the default "x", attributes are structural (see `structural_attributes`).
-        label: Node attribute that holds the class, a text or number; a node without it, or with
-            None, NaN, `pandas.NA`, "" or the integer -1, is unlabelled.
-        weight: Edge attribute that holds the weight; None reads an unweighted graph.
-
-    Raises:
-        InputError: NetworkX is missing, a named attribute is, or a value is not a number.
-    """
-    try:
-        import networkx  # noqa: F401
-    except ImportError as error:
-        raise InputError(
-            "from_networkx needs NetworkX; install it with: pip install networkx"
-        ) from error
-    keys = list(g.nodes)
-    place = {key: i for i, key in enumerate(keys)}
-    ends = [(place[u], place[v]) for u, v in g.edges()]
-    edge_index = torch.tensor(ends, dtype=torch.int64).reshape(-1, 2).T
-    data = Data(edge_index=edge_index, num_nodes=len(keys), node_ids=keys)
-    data.x = _networkx_attributes(g, attributes, edge_index)
-    if weight is not None:
-        data.edge_weight = _networkx_weights(g, weight)
-    if label is not None:
-        labels = g.nodes(data=label)
-        if label != "y" and all(value is None for _, value in labels):
-            raise InputError(f"no node has the label attribute '{label}'; label=None reads none")
-        data.y, data.class_names = encode_labels(single_label(v, node) for node, v in labels)
-    return check_graph(data)
-
-
 def _checked_labels(y: Tensor | None, num_nodes: int) -> Tensor:
     if y is None:
         return torch.full((num_nodes,), -1, dtype=torch.int64)
@@ -202,38 +157,3 @@ def _checked_mask(name: str, mask: Tensor, num_nodes: int) -> Tensor:
     if mask.shape != (num_nodes,):
         raise InputError(f"{name} has {len(mask)} entries but the graph has {num_nodes} nodes")
     return mask
-
-
-def _networkx_attributes(g: Any, attributes: str | None, edge_index: Tensor) -> Tensor:
-    values = {} if attributes is None else dict(g.nodes(data=attributes))
-    missing = [node for node, value in values.items() if value is None]
-    if len(missing) == len(values):
-        if attributes not in (None, "x"):
-            raise InputError(
-                f"no node has the attribute '{attributes}'; attributes=None uses structural ones"
-            )
-        return structural_attributes(edge_index, g.number_of_nodes())
-    if missing:
-        raise InputError(
-            f"node {missing[0]!r} has no attribute '{attributes}' ({len(missing)} nodes lack it); "
-            "give it to every node"
-        )
-    try:
-        rows = np.array([np.atleast_1d(np.asarray(v, dtype=np.float64)) for v in values.values()])
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"node attribute '{attributes}' must be a number or vectors of one length"
-        ) from error
-    return torch.from_numpy(rows)
-
-
-def _networkx_weights(g: Any, weight: str) -> Tensor:
-    weights = []
-    for u, v, value in g.edges(data=weight):
-        try:
-            weights.append(float(value))
-        except (TypeError, ValueError) as error:
-            raise InputError(
-                f"edge {u!r} - {v!r} has weight '{weight}' = {value!r}; give every edge a number"
-            ) from error
-    return torch.tensor(weights, dtype=torch.float64)

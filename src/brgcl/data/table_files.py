@@ -69,7 +69,7 @@ class TableFile:
         if self.first_row is None:
             return self
         names = [name or f"Unnamed: {i}" for i, name in enumerate(self.first_row)]
-        _check_names(self.path, names)
+        check_names(self.path, names)
         return replace(
             self,
             columns=tuple(names),
@@ -245,7 +245,7 @@ def _open_parquet(path: Path, content: bytes) -> TableFile:
     except (pa.ArrowException, OSError) as error:
         first = str(error).splitlines()[0]
         raise InputError(f"{path}: not a complete Parquet file ({first})") from error
-    _check_names(path, table.column_names)
+    check_names(path, table.column_names)
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
     index = tuple(name for name in stored if isinstance(name, str))  # not a mere range
     return TableFile(path, tuple(table.column_names), None, index, ",", table)
@@ -303,7 +303,8 @@ def _with_single_blanks(path: Path, content: bytes) -> bytes:
     return content
 
 
-def _check_names(path: Path, names: Sequence[str]) -> None:
+def check_names(path: Path, names: Sequence[str]) -> None:
+    """Check that all columns have different names."""
     for i, name in enumerate(names):
         if name in names[:i]:
             raise InputError(f"{path}: two columns are called '{name}'; rename one")

@@ -31,6 +31,7 @@ from brgcl.evaluation.score import (
 )
 from brgcl.methods import find_method
 from brgcl.noise.graph import Noise
+from brgcl.noise.spec import LABEL_NOISE, parse_noise
 from brgcl.tasks.checks import check_labels, check_num_clusters, class_name
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.label_errors import Agreement, cross_validated_agreement
@@ -176,7 +177,7 @@ def evaluate(
     *,
     task: str = "classify",
     config: Any = None,
-    noise: Noise | None = None,
+    noise: Noise | str | None = None,
     protocol: str = "clean-val",
     classifier: NodeClassifier | None = None,
     num_clusters: int | None = None,
@@ -197,7 +198,8 @@ def evaluate(
         task: "classify" or "cluster".
         config: Settings of the method; None takes its own, those for the data set where a name
             is given.
-        noise: What to corrupt; None for nothing.
+        noise: What to corrupt; a text such as "symmetric:0.4" is noise of the labels; None for
+            nothing.
         protocol: Which validation labels there are, a name from `PROTOCOLS`.
         classifier: What to put on top of representations; None lets one be chosen.
         num_clusters: Number of clusters; None takes the number of classes, and on a graph without
@@ -219,7 +221,9 @@ def evaluate(
     """
     if task not in TASKS:
         raise unknown_name("task", task, TASKS)
-    entry, noise = find_method(method), noise or Noise()
+    entry = find_method(method)
+    if not isinstance(noise, Noise):
+        noise = Noise(labels=parse_noise(noise, LABEL_NOISE))
     if config is None:
         config = entry.config(graph if isinstance(graph, str) else None)
     elif not isinstance(config, entry.Config):

@@ -1,0 +1,61 @@
+"""Vectors without a graph -> the graph of nearest neighbours."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch_geometric.data import Data
+
+from brgcl.data.attributes import attribute_tensor, checked_attributes
+from brgcl.data.graphs import check_graph
+from brgcl.data.ids import encode_labels, single_label
+from brgcl.errors import InputError
+from brgcl.method.sparse import csr_to_scipy, is_sparse
+
+
+def knn_graph(
+    x: Any,
+    labels: Any = None,
+    *,
+    k: int = 10,
+    metric: Literal["cosine", "euclidean"] = "cosine",
+    node_ids: Sequence[Hashable] | None = None,
+) -> Data:
+    """Make a graph from vectors, such as embeddings of texts or images: link nearest neighbours.
+
+    Two nodes are linked if one is among the k nearest of the other. Distances are computed in
+    blocks of rows: time grows with the square of the number of nodes, memory does not.
+
+    Args:
+        x: Vectors, array, tensor or scipy sparse, `(N, F)`; they become the attributes.
+        labels: Class of each node, a text or integer; None or -1 = unlabelled, `(N,)`.
+        k: Neighbours of each node.
+        metric: What near means.
+        node_ids: Name of each node; `0..N-1` when absent.
+
+    Example:
+        >>> x = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
+        >>> knn_graph(x, ["a", "a", "b", None], k=1).edge_index.tolist()
+        [[0, 1, 2, 3], [1, 0, 3, 2]]
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    tensor = checked_attributes(attribute_tensor(x, "x"))
+    N = int(tensor.shape[0])
+    if metric not in ("cosine", "euclidean"):
+        raise InputError(f"metric must be 'cosine' or 'euclidean', got {metric!r}")
+    if not 1 <= k < N:
+        raise InputError(f"k must be in 1..{N - 1}, below the number of rows, got {k}")
+    rows = csr_to_scipy(tensor) if is_sparse(tensor) else tensor.numpy()
+    nearest = NearestNeighbors(n_neighbors=k, metric=metric, algorithm="brute").fit(rows)
+    target = nearest.kneighbors(return_distance=False)  # without the node itself
+    source = np.repeat(np.arange(N), k)
+    edge_index = torch.from_numpy(np.stack([source, target.ravel()]).astype(np.int64))
+    data = Data(x=tensor, edge_index=edge_index, num_nodes=N, node_ids=node_ids)
+    if labels is not None:
+        if len(labels) != N:
+            raise InputError(f"labels have {len(labels)} entries but x has {N} rows")
+        named = (single_label(label, node) for node, label in enumerate(labels))
+        data.y, data.class_names = encode_labels(named)
+    return check_graph(data)

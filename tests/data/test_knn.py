@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+from brgcl.data import knn_graph
+from brgcl.errors import InputError
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_edges_are_those_of_a_brute_force_search(metric):
+    x = np.random.default_rng(0).standard_normal((60, 5)).astype(np.float32)
+    if metric == "cosine":
+        unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+        near = unit @ unit.T
+    else:
+        near = -((x[:, None] - x[None]) ** 2).sum(2)
+    np.fill_diagonal(near, -np.inf)
+    wanted = set()
+    for i, row in enumerate(near):
+        for j in np.argsort(-row)[:4].tolist():
+            wanted |= {(i, j), (j, i)}
+    graph = knn_graph(x, k=4, metric=metric)
+    assert set(map(tuple, graph.edge_index.T.tolist())) == wanted
+
+
+def test_labels_ids_and_sparse_vectors():
+    x = scipy.sparse.csr_array(np.eye(4)[[0, 0, 1, 1]])
+    graph = knn_graph(x, ["a", None, "b", -1], k=1, node_ids=list("wxyz"))
+    assert graph.y.tolist() == [0, -1, 1, -1]
+    assert graph.edge_index.tolist() == [[0, 1, 2, 3], [1, 0, 3, 2]]
+    assert list(graph.node_ids) == list("wxyz")
+
+
+def test_wrong_arguments_are_refused():
+    x = torch.eye(3)
+    with pytest.raises(InputError, match=r"k must be in 1\.\.2, below the number of rows, got 3"):
+        knn_graph(x, k=3)
+    with pytest.raises(InputError, match="metric must be"):
+        knn_graph(x, k=1, metric="taxi")
+    with pytest.raises(InputError, match="labels have 2 entries but x has 3 rows"):
+        knn_graph(x, [0, 1], k=1)
