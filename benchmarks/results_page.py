@@ -27,7 +27,7 @@ ORDER = (
     "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
     "ladder", "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
     "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
-    "probe", "negatives",
+    "probe", "negatives", "detection", "detection-few",
 )  # fmt: skip
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 HEAD = """# Results

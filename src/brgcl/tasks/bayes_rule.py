@@ -214,7 +214,9 @@ def fit_target(target: Target, z: Tensor, model: LabelNoiseModel, estimator: Any
     return fit_logistic(z[model.nodes_], targets, penalty)
 
 
-def fit_logistic(x: Tensor, targets: Tensor, penalty: float) -> Predictor:
+def fit_logistic(
+    x: Tensor, targets: Tensor, penalty: float, *, tolerance: float = 1e-9
+) -> Predictor:
     """Fit logistic regression to soft targets.
 
     W, b minimise sum_i sum_c -t_ic log softmax(W x_i + b)_c + |W|² / (2 penalty).
@@ -223,6 +225,7 @@ def fit_logistic(x: Tensor, targets: Tensor, penalty: float) -> Predictor:
         x: Rows, `(L, D)`.
         targets: Target distributions t, `(L, C)`; a class that has none gets probability 0.
         penalty: scikit-learn's C.
+        tolerance: Relative gain below which the optimiser stops.
     """
     present = (targets.sum(0) > 0).nonzero().squeeze(1)
     a, t = x.double().cpu().numpy(), targets[:, present].double().cpu().numpy()
@@ -237,7 +240,7 @@ def fit_logistic(x: Tensor, targets: Tensor, penalty: float) -> Predictor:
         gradient = np.vstack([a.T @ residual + ridge, residual.sum(0)])
         return float(-(t * log_p).sum() / L + (ridge * weight[:D]).sum() / 2), gradient.ravel()
 
-    options = {"maxiter": 200, "gtol": 1e-5, "ftol": 1e-9}
+    options = {"maxiter": 200, "gtol": 1e-5, "ftol": tolerance}
     with threadpool_limits(limits=1):
         start = np.zeros((D + 1) * C)
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)

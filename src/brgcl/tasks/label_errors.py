@@ -30,7 +30,13 @@ from brgcl.tasks import evidence
 from brgcl.tasks.attribute_rows import attribute_rows
 from brgcl.tasks.checks import Classes, check_representations, class_name, encode_classes
 from brgcl.tasks.label_noise import estimated_transition, noise_interval, without_loops
-from brgcl.tasks.out_of_fold import PRIOR, Labelled, OutOfFold, calibrate, predict_out_of_fold
+from brgcl.tasks.out_of_fold import (
+    Labelled,
+    OutOfFold,
+    calibrate,
+    predict_out_of_fold,
+    transition_prior,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,7 +232,7 @@ def _judge(
         given=given,
         pred_probs=found.p,
         posterior=q,
-        transition=estimated_transition(q[free], one_hot[free], PRIOR),
+        transition=estimated_transition(q[free], one_hot[free], transition_prior(len(q), C)),
         error_rate=1 - float(right.mean()) if len(right) else 0.0,
         error_interval=noise_interval(right) if len(right) else (0.0, 1.0),
         error_rate_by_class=rates,
