@@ -46,6 +46,7 @@ ARROWS = {
         "benchmark.run_spec", "benchmark.experiment", "benchmark.records", "benchmark.schedule",
     ),
     "tune": (*METHODS, "evaluation", "pictures"),
+    "tune.equal": (*METHODS, "evaluation", "benchmark"),
     "cli": (*METHODS, "evaluation", "benchmark", "tune", "report", "pictures", "__init__"),
     "__main__": ("cli",),
     "__init__": METHODS,
