@@ -118,7 +118,7 @@ def tune_equally(
         raise InputError(f"draws must be in 1..{MOST_DRAWS}, got {draws}")
     entry, numbers = find_method(method), range(FIRST_DRAW, FIRST_DRAW + draws)
     settings = changes_to_try(entry, dataset, trials, seed)
-    wanted = [_runs(entry, dataset, changes, numbers) for changes in settings]
+    wanted = [runs_of(entry, dataset, changes, numbers) for changes in settings]
     specs = [spec for runs in wanted for spec in runs]
     summary = run(specs, folder, workers=workers, deadline=deadline, watching=watching)
     if summary.failed:
@@ -170,7 +170,7 @@ def changes_to_try(method: Method, dataset: str, trials: int, seed: int) -> list
     return [{}, *random.Random(seed).sample(others, trials - 1)]
 
 
-def _runs(method: Method, dataset: str, changes: Changes, draws: Sequence[int]) -> list[RunSpec]:
+def runs_of(method: Method, dataset: str, changes: Changes, draws: Sequence[int]) -> list[RunSpec]:
     """The runs that score a setting; a training without labels serves all cells of its draw."""
     rule = "best" if method.uses_labels else "auto"  # as in tables
     return [
