@@ -224,7 +224,8 @@ def tuning_section(tunings: Sequence[EqualTuning]) -> str:
         "`brgcl tune GRAPH --method NAME` ([tuning.md](tuning.md#any-method)) "
         "gives every method the same trials. Accuracy on validation nodes in per cent, mean of n "
         "scores; the default stays unless another setting gains two standard errors. The tables "
-        "below have the defaults of [methods.md](methods.md).",
+        "below have the defaults of [methods.md](methods.md); rows that are not listed here had no "
+        "such trials.",
         "",
         "| Method | Graph | Trials | n | Default | Choice | Its settings | Gain | Commit |",
         "|---|---|---|---|---|---|---|---|---|",
