@@ -49,6 +49,7 @@ ARROWS = {
         "benchmark.run_spec", "benchmark.experiment", "benchmark.records", "benchmark.schedule",
     ),
     "tune": (*METHODS, "detectors", "evaluation", "pictures"),
+    "tune.equal": (*METHODS, "detectors", "evaluation", "benchmark"),
     "review": GROUND,
     "cli": (
         *METHODS, "detectors", "evaluation", "benchmark", "tune", "report", "review", "pictures",
