@@ -195,8 +195,8 @@ DETECTOR = Detector(
     deviations=(
         "The authors train on training nodes, fit the classifier to validation nodes and judge "
         "test nodes. Here all given labels are judged, by folds, and no others are read.",
-        "The base network is our GCN with the authors' 256 hidden units; learning rate, dropout and "
-        "epochs are those of `gcn`.",
+        "The base network is our GCN with the authors' 256 hidden units; learning rate, dropout "
+        "and epochs are those of `gcn`.",
         "Nodes without a label vote with nothing.",
         "GraphCleaner suggests no label; the one shown is the GCN's prediction.",
     ),
