@@ -55,11 +55,14 @@ def test_the_lowest_versions_that_are_supported_work(built, tmp_path):
     pins = ROOT / "constraints-lowest.txt"
     programs = environment(tmp_path / "env", "--constraint", pins, f"{built}[report]", "pytest")
     found = run(programs / "pip", "list", "--format", "json", cwd=tmp_path)
-    versions = {package["name"].lower(): package["version"] for package in json.loads(found)}
+    versions = {
+        package["name"].lower().replace("_", "-"): package["version"]
+        for package in json.loads(found)
+    }
     for line in pins.read_text(encoding="utf-8").splitlines():
         name, _, version = line.partition("==")
         if version and not line.startswith("#"):
-            assert versions[name.lower()].split("+")[0] == version
+            assert versions[name.lower().replace("_", "-")].split("+")[0] == version
     for example in ("quickstart", "find_label_errors", "own_graph"):
         run(programs / "python", "-W", "error::FutureWarning",
             ROOT / "examples" / f"{example}.py", cwd=tmp_path)  # fmt: skip
