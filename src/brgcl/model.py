@@ -33,7 +33,7 @@ from brgcl.method.train import (
     begin_training,
     continue_training,
     diverged,
-    find_prototypes,
+    last_prototypes,
     make_encoder,
     neighbourhood_confidence,
     num_layers,
@@ -234,18 +234,20 @@ class BRGCL:
     def _learn(self, training: TrainingState, graph: Graph, config: BRGCLConfig) -> None:
         """Set the attributes that a finished training leaves, or none of them."""
         encoder = training.encoder.requires_grad_(False)
-        h = _encode(encoder, graph)
+        h, transition = _encode(encoder, graph), graph.adjacency.transition
         if not bool(h.isfinite().all()):
             raise diverged("in the last epoch", config)
         gamma = threshold(len(training.history), config.epochs, config.gamma0)
-        found = find_prototypes(h, graph, gamma, config, None, max_rounds=300)
+        found = last_prototypes(h, transition, gamma, config)
         mean = h.mean(0)
         z = (center_rows(h, mean) if config.center else h).cpu()
+        del h
         clusters, own = found.clusters.cpu(), found.confidence
         if config.reported == "clusters":
-            transition = Matrix(graph.adjacency.transition.data.cpu())
-            clusters = number_of_clusters(z, transition=transition, seed=config.seed)
-            own = neighbourhood_confidence(clusters, graph, config)
+            clusters = number_of_clusters(
+                z, transition=Matrix(transition.data.cpu()), seed=config.seed
+            )
+            own = neighbourhood_confidence(clusters, transition, config)
         self.config_, self.encoder_, self.history_ = config, encoder, training.history
         self.mean_, self.representations_ = mean.cpu(), z
         self.clustering_, self.confidence_ = clusters, own.cpu()

@@ -107,7 +107,9 @@ def test_a_step_follows_the_gradient_of_the_whole_loss():
     node = contrast_views(encoder, graph, views, config, generator)
     h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
     gamma = threshold(1, 1, config.gamma0)
-    clusters = find_prototypes(h.detach(), graph, gamma, config, None, max_rounds=5)
+    clusters = find_prototypes(
+        h.detach(), graph.adjacency.transition, gamma, config, None, max_rounds=5
+    )
     proto = prototype_loss(h, clusters.clusters.assignment, clusters.prototypes, config.proto_tau)
     representation_loss(node, proto, config.node_weight, 0.7).backward()
     optimizer.step()
@@ -369,7 +371,9 @@ def by_hand():
 
 def test_prototypes_are_made_of_confident_nodes():
     h, graph = by_hand()
-    found = find_prototypes(h, graph, 0.7, BRGCLConfig(xi=0.5), None, max_rounds=50)
+    found = find_prototypes(
+        h, graph.adjacency.transition, 0.7, BRGCLConfig(xi=0.5), None, max_rounds=50
+    )
     label = found.clusters.assignment
     assert found.clusters.num_clusters == 2
     assert label[7] == label[0] != label[4]
@@ -382,12 +386,17 @@ def test_prototypes_are_made_of_confident_nodes():
 def test_prototypes_of_all_nodes_are_drawn_to_the_doubtful_one():
     h, graph = by_hand()
     config = BRGCLConfig(xi=0.5, prototypes="all", normalize_prototypes=False)
-    found = find_prototypes(h, graph, 0.7, config, None, max_rounds=50)
+    found = find_prototypes(h, graph.adjacency.transition, 0.7, config, None, max_rounds=50)
     torch.testing.assert_close(
         found.prototypes[found.clusters.assignment[0]], torch.tensor([4.8 / 5, 0.6 / 5])
     )
     unit = find_prototypes(
-        h, graph, 0.7, config.replace(normalize_prototypes=True), None, max_rounds=50
+        h,
+        graph.adjacency.transition,
+        0.7,
+        config.replace(normalize_prototypes=True),
+        None,
+        max_rounds=50,
     )
     torch.testing.assert_close(unit.prototypes, F.normalize(found.prototypes, dim=1))
 
