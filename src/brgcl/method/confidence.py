@@ -5,7 +5,7 @@ from torch import Tensor
 
 from brgcl.method.sparse import Matrix
 
-ENTRIES = 1 << 24  # of soft labels that are held at once
+ENTRIES = 1 << 25  # of soft labels that are held at once
 
 
 def propagate(label: Tensor, num_clusters: int, transition: Matrix, alpha: float, T: int) -> Tensor:

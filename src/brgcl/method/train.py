@@ -97,6 +97,7 @@ class TrainingState:
         generator: Source of all further randomness.
         centers: Cluster centres of the last epoch, `(K, D)`; None before prototypes join.
         history: What each epoch did.
+        parts: What a training by parts keeps between two steps (`scale/train.py`), by name.
     """
 
     encoder: Encoder
@@ -104,6 +105,7 @@ class TrainingState:
     generator: torch.Generator
     centers: Tensor | None = None
     history: list[Epoch] = field(default_factory=list)
+    parts: dict[str, Tensor] = field(default_factory=dict)
 
     def copy(self) -> "TrainingState":
         """Return a training that goes on from here without changing this one."""
@@ -111,7 +113,8 @@ class TrainingState:
         centers = None if self.centers is None else self.centers.clone()
         generator = torch.Generator(self.generator.device)
         generator.set_state(self.generator.get_state())
-        return TrainingState(encoder, optimizer, generator, centers, list(self.history))
+        parts = {name: value.clone() for name, value in self.parts.items()}
+        return TrainingState(encoder, optimizer, generator, centers, list(self.history), parts)
 
 
 def train(
@@ -135,8 +138,21 @@ def train(
 
 def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> TrainingState:
     """Make random weights and their optimiser."""
-    encoder = make_encoder(graph.x.shape, config, generator)
-    encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
+    x = graph.x.data
+    return begin_with(x.shape, config, generator, device=x.device, dtype=x.dtype)
+
+
+def begin_with(
+    shape: Sequence[int],
+    config: BRGCLConfig,
+    generator: torch.Generator,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> TrainingState:
+    """Make random weights for attributes of a shape, (N, F), and their optimiser."""
+    encoder = make_encoder(shape, config, generator)
+    encoder.to(device=device, dtype=dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
     )
@@ -166,8 +182,7 @@ def continue_training(
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
     tau = temperature(config, graph)
     for t in range(len(training.history) + 1, (until or config.epochs) + 1):
-        stale = _stale(training.history, proto_weight)
-        if config.patience is not None and stale >= config.patience:
+        if is_stale(training.history, config, proto_weight):
             return
         start = time.perf_counter()
         gamma = threshold(t, config.epochs, config.gamma0)
@@ -224,13 +239,15 @@ def diverged(when: str, config: BRGCLConfig) -> InputError:
     )
 
 
-def _stale(history: Sequence[Epoch], proto_weight: float) -> int:
-    """Epochs since the loss was lowest, counted from where prototypes have joined.
+def is_stale(history: Sequence[Epoch], config: BRGCLConfig, proto_weight: float) -> bool:
+    """Whether patience is at its end: so many epochs have passed since the loss was lowest.
 
-    Before, it is another loss.
+    They are counted from where prototypes have joined; before, it is another loss.
     """
     losses = [e.loss for e in history if proto_weight == 0 or e.proto_loss is not None]
-    return len(losses) - 1 - losses.index(min(losses)) if losses else 0
+    if config.patience is None or not losses:
+        return False
+    return len(losses) - 1 - losses.index(min(losses)) >= config.patience
 
 
 def make_encoder(shape: Sequence[int], config: BRGCLConfig, generator: torch.Generator) -> Encoder:
@@ -388,7 +405,11 @@ def temperature(config: BRGCLConfig, graph: Graph) -> float:
     The form follows the guess that an average over d neighbours differs between nodes 1 / sqrt(d)
     times as much as they do. The effective rank hardly changes (6 to 8 at degree 40).
     """
-    degree = 2 * graph.adjacency.num_edges / graph.adjacency.num_nodes
+    return temperature_at(config, 2 * graph.adjacency.num_edges / graph.adjacency.num_nodes)
+
+
+def temperature_at(config: BRGCLConfig, degree: float) -> float:
+    """Temperature of the node contrast where nodes have `degree` neighbours on average."""
     if config.tau_degree is None or degree <= config.tau_degree:
         return config.tau
     return config.tau * math.sqrt(config.tau_degree / degree)
@@ -411,8 +432,9 @@ def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
     Raises:
         InputError: All nodes are asked for where there are too many.
     """
-    if config.num_negatives == "auto":
-        return None if num_nodes <= 1000 else 256
-    if config.num_negatives is None:
+    if config.num_negatives == "auto" and config.mode != "full":
+        return None if num_nodes <= 1000 and config.mode == "auto" else 256
+    if config.num_negatives is None or config.mode == "full":
         check_all_pairs(num_nodes)
+        return None
     return config.num_negatives
