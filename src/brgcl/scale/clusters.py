@@ -1,7 +1,7 @@
 """Clusters and prototypes over the whole graph, when a step sees only some of its nodes.
 
 The partition of DP-means (`method/dpmeans.py`) is kept by sums: in each step nodes join the nearest
-centre, and the node farthest from all centres opens a cluster if it lies beyond xi, one in a step.
+centre, and the node of a batch farthest from all centres opens a cluster if it lies beyond xi.
 Sums and counts of an epoch, in which every node was seen once, give the next centres and
 prototypes. All of it adds up over processes.
 """
@@ -79,25 +79,37 @@ class RunningClusters:
         about = h.new_tensor([float(distance[at]) * beyond, float(label[at]), float(sure[at])])
         return label, [sums, counts, trusted, trusted_counts], torch.cat([about, h[at]])
 
-    def add(self, sums: list[Tensor], proposal: Tensor, config: BRGCLConfig) -> None:
-        """Add what a step found, over all processes, and open the cluster that it proposes."""
+    def add(self, sums: list[Tensor], proposals: list[Tensor], config: BRGCLConfig) -> None:
+        """Add what a step found, over all processes, and open the clusters that it proposes.
+
+        The farthest proposal comes first; the next ones must lie beyond xi of those that were
+        opened. There are at most `cluster_rounds` of them, as in a step over the whole graph.
+        """
         for total, part in zip(
             (self.sums, self.counts, self.trusted, self.trusted_counts), sums, strict=True
         ):
             total += part
-        distance, label, sure = proposal[:3].tolist()
-        if distance == 0 or self.num_clusters >= config.max_prototypes:
-            return
-        row, old = proposal[3:], int(label)
-        for name, count, counts in (
-            ("sums", 1.0, "counts"),
-            ("trusted", sure, "trusted_counts"),
-        ):
-            total, number = getattr(self, name), getattr(self, counts)
+        opened: list[Tensor] = []
+        for proposal in sorted(proposals, key=lambda p: -float(p[0])):
+            row = proposal[3:]
+            near = any(float((row - other).square().sum()) <= config.xi for other in opened)
+            full = (
+                self.num_clusters >= config.max_prototypes or len(opened) >= config.cluster_rounds
+            )
+            if float(proposal[0]) > 0 and not near and not full:
+                self._open(proposal, config)
+                opened.append(row)
+
+    def _open(self, proposal: Tensor, config: BRGCLConfig) -> None:
+        """Move one row from its cluster into a new one."""
+        row, old, sure = proposal[3:], int(proposal[1]), float(proposal[2])
+        for name, count in (("sums", 1.0), ("trusted", sure)):
+            number = "counts" if name == "sums" else "trusted_counts"
+            total, counts = getattr(self, name), getattr(self, number)
             total[old] -= count * row
-            number[old] -= count
+            counts[old] -= count
             setattr(self, name, torch.cat([total, count * row[None]]))
-            setattr(self, counts, torch.cat([number, number.new_tensor([count])]))
+            setattr(self, number, torch.cat([counts, counts.new_tensor([count])]))
         self.centers = torch.cat([self.centers, row[None]])
         self.prototypes = torch.cat([self.prototypes, self._scaled(row[None], config)])
 

@@ -11,7 +11,7 @@ log = logging.getLogger("brgcl")
 
 MOST = 4e9  # bytes beyond the graph that are taken unless more is allowed
 PART_NODES = 2_500
-STEP_NODES = 20_000
+STEP_NODES = 20_000  # nodes between two updates of the weights, at least
 HALO = 0.5  # nodes of a ring of a step at most, against nodes of its core
 PARTITIONED_VIEWS = ("edges", "nodes")
 
@@ -38,7 +38,8 @@ class Plan:
     Attributes:
         mode: "full", "sampled" or "partitioned".
         num_parts: P; 1 unless partitioned.
-        parts_per_batch: Parts that are mixed in a batch.
+        parts_per_batch: Parts that are mixed in a batch, which is in memory at once.
+        batches_per_step: Batches whose gradients are averaged before the weights move.
         needed: Estimate of the memory that a step takes beyond the graph, in bytes.
         needed_whole: The same for the whole graph in each step.
         budget: Memory that it may take, in bytes.
@@ -47,6 +48,7 @@ class Plan:
     mode: Literal["full", "sampled", "partitioned"]
     num_parts: int
     parts_per_batch: int
+    batches_per_step: int
     needed: float
     needed_whole: float
     budget: float
@@ -60,7 +62,7 @@ class Plan:
         if self.mode != "partitioned":
             return f"{self.mode}: about {self.needed / 1e9:.1f} GB beyond the graph"
         return (
-            f"training on {self.parts_per_batch} of {self.num_parts} parts in each step, about "
+            f"training on {self.parts_per_batch} of {self.num_parts} parts at a time, about "
             f"{self.needed / 1e9:.1f} GB; the whole graph at once would take about "
             f"{self.needed_whole / 1e9:.1f} of the {self.budget / 1e9:.1f} GB in memory_budget"
         )
@@ -81,13 +83,15 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
         if whole > budget and mode == "sampled" and views and size.num_nodes > PART_NODES:
             mode = "partitioned"
     if mode != "partitioned":
-        return Plan(mode, 1, 1, whole, whole, budget)
+        return Plan(mode, 1, 1, 1, whole, whole, budget)
     N = size.num_nodes
     num_parts = min(N, config.num_partitions or max(2, N // PART_NODES))
     nodes = min(STEP_NODES, budget / step_bytes(size, config, halo=HALO) * N)
     per_batch = max(1, min(int(nodes * num_parts / N), num_parts // 2))
     needed = step_bytes(size, config, halo=HALO) * per_batch / num_parts
-    return Plan(mode, num_parts, per_batch, needed, whole, budget)
+    batches = -(-num_parts // per_batch)
+    per_step = -(-batches // max(1, N // STEP_NODES))
+    return Plan(mode, num_parts, per_batch, per_step, needed, whole, budget)
 
 
 def step_bytes(size: Size, config: BRGCLConfig, halo: float = 0.0) -> float:

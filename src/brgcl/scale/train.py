@@ -50,13 +50,9 @@ class Processes:
     def add(self, tensors: list[Tensor]) -> None:
         """Replace tensors by their sums over processes, in place."""
 
-    def farthest(self, proposals: list[Tensor]) -> Tensor:
-        """The proposal whose first number is largest, of all processes."""
-        return max(proposals, key=lambda proposal: float(proposal[0]))
-
-    def gather(self, pairs: list[tuple[Tensor, Tensor]]) -> list[tuple[Tensor, Tensor]]:
-        """Pairs of nodes and their labels, of all processes."""
-        return pairs
+    def gather(self, tensors: list[Tensor]) -> list[Tensor]:
+        """The tensors of all processes, in the order of the batches that they belong to."""
+        return tensors
 
     def from_first(self, tensor: Tensor | None) -> Tensor:
         """The tensor of process 0, which alone has one."""
@@ -74,7 +70,7 @@ class BatchResult:
     rank: float
     sums: list[Tensor] = field(default_factory=list)
     proposal: Tensor | None = None
-    labels: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    labels: Tensor | None = None
 
 
 def train_by_parts(
@@ -86,7 +82,6 @@ def train_by_parts(
     after_epoch: Callable[[Epoch], None] | None = None,
     after_step: Callable[[], None] | None = None,
     until: int | None = None,
-    batches_per_step: int = 1,
     processes: Processes | None = None,
 ) -> None:
     """Go on with a training by parts, in place, from wherever it stands.
@@ -95,12 +90,11 @@ def train_by_parts(
         training: Where it stands; `training.parts` holds what is between two steps.
         graph: The graph.
         config: Settings.
-        plan: Number of parts of a batch.
+        plan: Parts of a batch, and batches of a step.
         after_epoch: Called after each epoch.
         after_step: Called after each step, when `training` can be written.
         until: Last epoch to do; None for all of them.
-        batches_per_step: Batches whose gradients are averaged in a step, shared by processes.
-        processes: The processes that train together.
+        processes: The processes that train together; they share the batches of a step.
 
     Raises:
         InputError: A view needs the whole graph, or the loss is no longer finite.
@@ -127,9 +121,9 @@ def train_by_parts(
         gamma = threshold(t, config.epochs, config.gamma0)
         joined = t > config.warmup_epochs and proto_weight > 0
         batches = draw_batches(graph.num_parts, plan.batches, config.seed, t)
-        for first in range(done, len(batches), batches_per_step):
+        for first in range(done, len(batches), plan.batches_per_step):
             start = time.perf_counter()
-            numbers = range(first, min(first + batches_per_step, len(batches)))
+            numbers = range(first, min(first + plan.batches_per_step, len(batches)))
             mine = numbers[processes.rank :: processes.size]
             training.optimizer.zero_grad(set_to_none=True)
             found = []
@@ -196,7 +190,7 @@ def run_batch(
     label, result.sums, result.proposal = clusters.step_sums(h.detach().cpu(), halo, gamma, config)
     proto = prototype_loss(h, label.to(device), clusters.prototypes.to(device), config.proto_tau)
     add_gradient(share * proto_weight * proto)
-    result.labels = [(halo.nodes[:n], label.int())]
+    result.labels = torch.stack([halo.nodes[:n], label])
     result.proto_loss = proto.item()
     return result
 
@@ -291,10 +285,10 @@ def _finish_step(
     if clusters is not None:
         sums = [sum(parts[1:], parts[0]) for parts in zip(*(b.sums for b in found), strict=True)]
         processes.add(sums)
-        proposals = [batch.proposal for batch in found if batch.proposal is not None]
-        for nodes, label in processes.gather([pair for batch in found for pair in batch.labels]):
-            clusters.labels[nodes] = label
-        clusters.add(sums, processes.farthest(proposals), config)
+        for nodes, label in processes.gather([b.labels for b in found if b.labels is not None]):
+            clusters.labels[nodes] = label.int()
+        proposals = processes.gather([b.proposal for b in found if b.proposal is not None])
+        clusters.add(sums, proposals, config)
     sizes = [batch.num_nodes for batch in found]
     adds = torch.tensor(
         [
