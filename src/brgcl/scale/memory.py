@@ -85,8 +85,8 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
     if mode != "partitioned":
         return Plan(mode, 1, 1, 1, whole, whole, budget)
     N = size.num_nodes
-    num_parts = min(N, config.num_partitions or max(2, N // PART_NODES))
-    nodes = min(STEP_NODES, budget / step_bytes(size, config, halo=HALO) * N)
+    nodes = min(STEP_NODES, max(1, int(budget / step_bytes(size, config, halo=HALO) * N)))
+    num_parts = min(N, config.num_partitions or max(2, N // PART_NODES, -(-N // nodes)))
     per_batch = max(1, min(int(nodes * num_parts / N), num_parts // 2))
     needed = step_bytes(size, config, halo=HALO) * per_batch / num_parts
     batches = -(-num_parts // per_batch)
