@@ -147,7 +147,7 @@ class RunningClusters:
 
     @staticmethod
     def _scaled(prototypes: Tensor, config: BRGCLConfig) -> Tensor:
-        return F.normalize(prototypes, dim=1) if config.normalize_prototypes else prototypes
+        return F.normalize(prototypes, dim=1) if config.normalize_prototypes else prototypes.clone()
 
 
 def local_confidence(halo: Halo, labels: Tensor, num_clusters: int, config: BRGCLConfig) -> Tensor:

@@ -93,9 +93,10 @@ class PartGraph:
         return self.preparation.apply(take_rows(self.x, rows))
 
     def blocks(self, entries: int = ENTRIES) -> list[slice]:
-        """Ranges of nodes with about so many entries of the adjacency each."""
-        most = torch.arange(entries, self.col.numel() + entries, entries)
-        ends = torch.searchsorted(self.crow.contiguous(), most, right=True) - 1
+        """Ranges of nodes with about so many entries of the adjacency; a node counts for 64."""
+        size = self.crow + 64 * torch.arange(self.num_nodes + 1)
+        most = torch.arange(entries, int(size[-1]) + entries, entries)
+        ends = torch.searchsorted(size, most, right=True) - 1
         borders = sorted({0, *ends.tolist(), self.num_nodes})
         return [slice(a, b) for a, b in itertools.pairwise(borders)]
 

@@ -153,7 +153,7 @@ def train_by_parts(
         training.history.append(_epoch(t, gamma, totals, clusters, share, config, proto_weight))
         done, totals = 0, dict.fromkeys(NAMES, 0.0)
         training.parts = _state(clusters, done, totals)
-        training.centers = clusters.centers if joined else None
+        training.centers = clusters.centers.clone() if joined else None
         if after_epoch is not None:
             after_epoch(training.history[-1])
 
