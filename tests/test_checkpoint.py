@@ -263,14 +263,13 @@ def test_a_training_by_parts_is_written_within_an_epoch(data, tmp_path, each_epo
         def stop(path, training, name):
             save(path, training, name)
             seen.append(int(training.parts["done"]))
-            if len(seen) == 20:
+            if len(seen) > 10 and seen[-1] > 0:  # in the middle of an epoch
                 raise StopError
 
         save = checkpoint.save_training
         patch.setattr(checkpoint, "save_training", stop)
         with pytest.raises(StopError):
             BRGCL(**settings).fit(data, checkpoint=file)
-        assert seen[-1] > 0  # in the middle of an epoch
         patch.setattr(checkpoint, "save_training", save)
         resumed = BRGCL(**settings).fit(data, checkpoint=file)
     assert torch.equal(resumed.representations_, stepped.representations_)

@@ -301,8 +301,7 @@ class BRGCLConfig(Settings):
 
     mode: Mode = setting(
         "auto",
-        "full = the whole graph in each step, all pairs of nodes; sampled = the whole graph, "
-        "sampled negatives; partitioned = some parts in each step; auto = what fits the memory.",
+        "Steps over the graph (full: all pairs, or sampled) or parts (partitioned); auto = what fits.",
     )
     num_partitions: Count | None = setting(
         None, "Parts of the graph (partitioned only); none = one per 2,500 nodes."

@@ -265,7 +265,7 @@ class BRGCL:
         """Set the attributes that a finished training leaves, or none of them."""
         encoder = training.encoder.requires_grad_(False)
         h, transition = encode_graph(encoder, graph, plan), transition_of(graph)
-        if not all(bool(rows.isfinite().all()) for rows in h.split(ROWS)):
+        if not all(bool(rows.isfinite().all()) for rows in torch.split(h, ROWS)):
             raise diverged("in the last epoch", config)
         gamma = threshold(len(training.history), config.epochs, config.gamma0)
         found = last_prototypes(h, transition, gamma, config)
@@ -452,7 +452,7 @@ class BRGCL:
 def _centered(h: Tensor, mean: Tensor, config: BRGCLConfig) -> Tensor:
     """Rows with the mean subtracted, if that is wanted; h is overwritten."""
     if config.center:
-        for rows in h.split(ROWS):
+        for rows in torch.split(h, ROWS):
             rows.copy_(center_rows(rows, mean))
     return h
 

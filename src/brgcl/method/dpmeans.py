@@ -83,7 +83,7 @@ def dp_means(
     """
     if centers is None:
         centers = h.mean(0, keepdim=True)
-    total = torch.stack([rows.double().pow(2).sum() for rows in h.split(ROWS)]).sum()
+    total = torch.stack([rows.double().pow(2).sum() for rows in torch.split(h, ROWS)]).sum()
     previous: Tensor | None = None
     trace: list[float] = []
     capped = False
@@ -145,7 +145,7 @@ def cluster_sums(h: Tensor, label: Tensor, num_clusters: int) -> tuple[Tensor, T
     """Sum and count the rows of each cluster, `(K, D)` and `(K,)`."""
     counts = torch.bincount(label, minlength=num_clusters).to(h.dtype)
     sums = h.new_zeros(num_clusters, h.shape[1])
-    for rows, own in zip(h.split(ROWS), label.split(ROWS), strict=True):
+    for rows, own in zip(torch.split(h, ROWS), torch.split(label, ROWS), strict=True):
         member = torch.zeros(len(rows), num_clusters, dtype=h.dtype, device=h.device)
         member.scatter_(1, own[:, None], 1)
         sums += member.T @ rows
@@ -155,7 +155,7 @@ def cluster_sums(h: Tensor, label: Tensor, num_clusters: int) -> tuple[Tensor, T
 def _nearest(h: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
     """Squared distance to, and index of, the nearest centre: one product against K centres."""
     found = []
-    for rows in h.split(ROWS):
+    for rows in torch.split(h, ROWS):
         scores = torch.addmm(centers.pow(2).sum(1)[None, :], rows, centers.T, alpha=-2)  # (n, K)
         best, label = scores.min(1)
         found.append(((best + rows.pow(2).sum(1)).clamp_min_(0), label))

@@ -73,9 +73,12 @@ class Encoder(nn.Module):
             columns: 1 for attributes that are seen, 0 for masked ones, `(F,)`; None sees all.
         """
         layers = list(zip(self.weights, self.biases, strict=True))
-        single = isinstance(adjacency, Matrix | Diffusion)
-        operators = [adjacency] * len(layers) if single else list(adjacency)
-        operator, *others = operators
+        operator: Matrix | Diffusion
+        others: list[Matrix | Diffusion]
+        if isinstance(adjacency, Matrix | Diffusion):
+            operator, others = adjacency, [adjacency] * (len(layers) - 1)
+        else:
+            operator, others = adjacency[0], list(adjacency[1:])
         weight, bias = layers[0]
         seen = weight if columns is None else columns[:, None] * weight
         first = averages_first(x, operator, weight.shape[1])

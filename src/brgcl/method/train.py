@@ -432,9 +432,9 @@ def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
     Raises:
         InputError: All nodes are asked for where there are too many.
     """
-    if config.num_negatives == "auto" and config.mode != "full":
-        return None if num_nodes <= 1000 and config.mode == "auto" else 256
     if config.num_negatives is None or config.mode == "full":
         check_all_pairs(num_nodes)
         return None
+    if config.num_negatives == "auto":
+        return None if num_nodes <= 1000 and config.mode == "auto" else 256
     return config.num_negatives

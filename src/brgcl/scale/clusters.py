@@ -131,7 +131,7 @@ class RunningClusters:
         self.centers = sums / counts[:, None]
         robust = torch.where(sure[:, None] > 0, trusted / sure.clamp_min(1)[:, None], self.centers)
         self.prototypes = self._scaled(robust, config)
-        for part in self.labels.split(1 << 22):
+        for part in torch.split(self.labels, 1 << 22):
             part.copy_(torch.where(part < 0, -1, target[part.clamp_min(0).long()].int()))
         self.clear()
         return share

@@ -104,13 +104,13 @@ class _Rectangular(Matrix):
         return self if self.data.device == torch.device(device) else super().to(device)
 
     @property
-    def transposed(self) -> list[tuple[slice, Tensor]]:  # type: ignore[override]
+    def transposed(self) -> list[tuple[slice, Tensor]]:
         kept = self.__dict__.get("_flipped")
         if kept is None:
             csc = csr_to_scipy(self.data).tocsc()
-            parts = (torch.from_numpy(a) for a in (csc.indptr, csc.indices, csc.data))
-            shape = (self.shape[1], self.shape[0])
-            kept = [(slice(0, self.shape[0]), csr_tensor(*parts, shape))]
+            crow, col, value = (torch.from_numpy(a) for a in (csc.indptr, csc.indices, csc.data))
+            flipped = csr_tensor(crow, col, value, (self.shape[1], self.shape[0]))
+            kept = [(slice(0, self.shape[0]), flipped)]
             self.__dict__["_flipped"] = kept
         return kept
 
@@ -146,7 +146,7 @@ class HaloFinder:
             ends.append(found)
             if weight is not None:
                 weights.append(weight)
-            ring, links = found[place[found] < 0].unique(return_counts=True)
+            ring, links = torch.unique(found[place[found] < 0], return_counts=True)
             if len(ring) > most and generator is not None:
                 ring = ring[_draw(links, int(most), generator)]
             place[ring] = torch.arange(count, count + len(ring), dtype=torch.int32)

@@ -68,7 +68,7 @@ def _averaged(graph: PartGraph, rows: slice, scale: Tensor, below: Tensor | None
     if weight is not None:
         value *= weight
     if below is None:
-        needed, ends = ends.unique(return_inverse=True)
+        needed, ends = torch.unique(ends, return_inverse=True)
         below = graph.attributes(needed).dense
     matrix = csr_tensor(crow, ends, value, (rows.stop - rows.start, below.shape[0]))
     return matrix @ below
