@@ -301,7 +301,7 @@ class BRGCLConfig(Settings):
 
     mode: Mode = setting(
         "auto",
-        "Steps over the graph (full: all pairs, or sampled) or parts (partitioned); auto = what fits.",
+        "Steps over the graph (full: all pairs; sampled) or parts (partitioned); auto = what fits.",
     )
     num_partitions: Count | None = setting(
         None, "Parts of the graph (partitioned only); none = one per 2,500 nodes."
