@@ -12,7 +12,8 @@ its pseudo labels, takes every prediction for one.
 
 "large" trains BRGCL for some epochs on generated graphs with 20 neighbours and 128 attributes per
 node. It records the seconds of an epoch and of what follows the last one, the peak memory, and how
-far the clusters are the planted classes (NMI), beside K-means on raw attributes.
+far the clusters are the planted classes (NMI), beside K-means on the
+representations and on raw attributes.
 """
 
 import argparse
@@ -37,7 +38,7 @@ from brgcl.methods import METHODS
 from brgcl.noise.graph import Noise
 
 GRAPHS = ("pubmed", "coauthor-cs", "160k")
-CLASSES = 100  # planted in the large generated graphs
+CLASSES = 20  # planted in the large generated graphs; a price of 0.03 allows 33 clusters at most
 SHORT = ("epochs", "pretrain_epochs", "iterations")
 
 
@@ -138,7 +139,8 @@ def train_large(num_nodes: int, mode: str, epochs: int) -> dict:
     end = time.process_time()
     peak, wall = peak_memory(), time.perf_counter() - wall
     each = [after - before for before, after in itertools.pairwise(ends)]
-    raw = MiniBatchKMeans(CLASSES, random_state=0, n_init=3).fit_predict(data.x.to_dense().numpy())
+    k_means = MiniBatchKMeans(CLASSES, random_state=0, n_init=3)
+    planted = data.y.numpy()
     return {
         "graph": made,
         "cpu_seconds": end - start,
@@ -148,8 +150,9 @@ def train_large(num_nodes: int, mode: str, epochs: int) -> dict:
         "after_epochs_seconds": end - ends[-1],
         "peak_mb": peak,
         "clusters": model.num_clusters_,
-        "nmi": nmi(data.y.numpy(), model.pseudo_labels_.numpy()),
-        "nmi_kmeans_raw": nmi(data.y.numpy(), raw),
+        "nmi": nmi(planted, model.pseudo_labels_.numpy()),
+        "nmi_kmeans": nmi(planted, k_means.fit_predict(model.representations_.numpy())),
+        "nmi_kmeans_raw": nmi(planted, k_means.fit_predict(data.x.to_dense().numpy())),
         "losses": [epoch.loss for epoch in model.history_],
     }
 
