@@ -1,4 +1,7 @@
 import logging
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -64,3 +67,49 @@ def test_modes_over_the_whole_graph_can_be_set(mode):
     model = BRGCL(**TINY, mode=mode).fit(data)
     same = BRGCL(**TINY, num_negatives=None if mode == "full" else 256).fit(data)
     assert torch.equal(model.representations_, same.representations_)
+
+
+LIMITED = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+import torch
+from brgcl import BRGCL, make_graph
+from brgcl.method.attributes import Preparation
+from brgcl.scale.parts import PartGraph, map_array, split_graph
+
+torch.set_num_threads(1)
+folder = Path(sys.argv[1])
+N, F = 6000, 12800  # 307 MB
+small = make_graph(N, num_classes=3, num_features=20)
+parts = split_graph(small, Preparation("none"), 60)
+x = np.lib.format.open_memmap(folder / "x.npy", "w+", np.float32, (N, F))  # a file with holes
+x[:, :20] = small.x.to_dense()[parts.given].numpy()
+x.flush()
+del x
+used = next(line for line in open("/proc/self/status") if line.startswith("VmData"))
+limit = int(used.split()[1]) * 1024 + 100_000_000
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+try:
+    torch.ones(N, F)
+    sys.exit("the limit does not hold")
+except RuntimeError:
+    pass
+graph = PartGraph(parts.crow, parts.col, None, parts.starts, map_array(folder / "x.npy"),
+                  Preparation("none"))
+model = BRGCL(epochs=2, warmup_epochs=1, hidden=16, dim=8, memory_budget=0.05).fit(graph)
+print(int(model.representations_.isfinite().all()))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
+def test_attributes_three_times_the_allowed_memory_are_trained_on(tmp_path):
+    found = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", LIMITED, str(tmp_path)],
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.strip() == "1"

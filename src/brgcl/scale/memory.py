@@ -24,11 +24,13 @@ class Size:
         num_nodes: N.
         num_entries: Both directions of every edge, 2E.
         num_features: F.
+        num_values: Attributes that are stored of all nodes, N F if they are dense.
     """
 
     num_nodes: int
     num_entries: int
     num_features: int
+    num_values: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,4 +106,5 @@ def step_bytes(size: Size, config: BRGCLConfig, halo: float = 0.0) -> float:
     N, entries = size.num_nodes, size.num_entries + size.num_nodes
     inner = min(size.num_features, config.hidden)
     numbers = 12 * config.dim + 4 * inner * (1 + 2 * halo) + 4 * config.max_prototypes
-    return 4 * N * numbers + 80 * entries * (1 + halo)
+    copied = 12 * size.num_values * (1 + 2 * halo) if halo else 0  # a batch's own attributes
+    return 4 * N * numbers + 80 * entries * (1 + halo) + copied

@@ -93,8 +93,13 @@ class PartGraph:
         return self.preparation.apply(take_rows(self.x, rows))
 
     def blocks(self, entries: int = ENTRIES) -> list[slice]:
-        """Ranges of nodes with about so many entries of the adjacency; a node counts for 64."""
-        size = self.crow + 64 * torch.arange(self.num_nodes + 1)
+        """Ranges of nodes with about so many entries of the adjacency.
+
+        A node counts for 64 entries at least, or for a quarter of the attributes it has.
+        """
+        stored = (self.x.values() if is_sparse(self.x) else self.x).numel()
+        per_node = max(64, stored // (4 * self.num_nodes))
+        size = self.crow + per_node * torch.arange(self.num_nodes + 1)
         most = torch.arange(entries, int(size[-1]) + entries, entries)
         ends = torch.searchsorted(size, most, right=True) - 1
         borders = sorted({0, *ends.tolist(), self.num_nodes})

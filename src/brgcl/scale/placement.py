@@ -14,7 +14,7 @@ from brgcl.method.attributes import Preparation
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import check_device, prepare
-from brgcl.method.sparse import Matrix
+from brgcl.method.sparse import Matrix, is_sparse
 from brgcl.scale.inference import encode_by_blocks
 from brgcl.scale.memory import Plan, Size, make_plan
 from brgcl.scale.parts import PartGraph, split_graph, take_rows
@@ -29,7 +29,8 @@ def plan_for(graph: Data | PartGraph, config: BRGCLConfig) -> Plan:
     if isinstance(graph, PartGraph):
         config = config.replace(mode="partitioned", num_partitions=graph.num_parts)
     entries = graph.col.numel() if isinstance(graph, PartGraph) else graph.edge_index.shape[1]
-    return make_plan(Size(int(graph.x.shape[0]), entries, int(graph.x.shape[1])), config)
+    values = (graph.x.values() if is_sparse(graph.x) else graph.x).numel()
+    return make_plan(Size(int(graph.x.shape[0]), entries, int(graph.x.shape[1]), values), config)
 
 
 def place_graph(
