@@ -18,6 +18,7 @@ from brgcl.method.train import (
     contrast_views,
     find_clusters,
     find_prototypes,
+    last_prototypes,
     make_encoder,
     num_layers,
     num_negatives,
@@ -477,3 +478,21 @@ def test_a_training_can_be_taken_up_again_after_any_epoch():
         assert len(training.history) == stop  # the copy has left it alone
         for before, now in zip(weights, training.encoder.parameters(), strict=True):
             assert torch.equal(before, now)
+
+
+def test_prototypes_of_many_rows_come_from_a_sample_that_all_rows_join(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    label = torch.arange(400) % 4
+    noise = 0.05 * torch.randn(400, 6, generator=generator)
+    h = F.normalize(torch.eye(6)[label] + noise, dim=1)
+    ends = torch.arange(399)
+    path = torch.cat([torch.stack([ends, ends + 1]), torch.stack([ends + 1, ends])], 1)
+    transition = adjacency_from_edges(path, 400).transition
+    config = BRGCLConfig(xi=0.5)
+    expected = last_prototypes(h, transition, 0.7, config)
+    monkeypatch.setattr("brgcl.method.train.MANY_ROWS", 90)
+    found = last_prototypes(h, transition, 0.7, config)
+    assert found.clusters.num_clusters == 4
+    torch.testing.assert_close(found.confidence, expected.confidence)
+    order = torch.cdist(expected.prototypes, found.prototypes).argmin(1)
+    torch.testing.assert_close(found.prototypes[order], expected.prototypes)
