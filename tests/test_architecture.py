@@ -14,7 +14,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress")
 PIECES = (*GROUND, "method", "data", "noise", "tasks", "contract")
-METHODS = (*PIECES, "model", "checkpoint", "baselines", "methods")
+METHODS = (*PIECES, "model", "checkpoint", "scale", "baselines", "methods")
 # Module or package -> what it may import besides itself; the longest name that fits decides.
 ARROWS = {
     "errors": (),
@@ -31,7 +31,8 @@ ARROWS = {
     "tasks": (*GROUND, "method", "data"),
     "checkpoint": (*GROUND, "method"),
     "track": ("errors", "method"),
-    "model": (*GROUND, "method", "data", "tasks", "checkpoint"),
+    "scale": (*GROUND, "method", "data"),
+    "model": (*GROUND, "method", "data", "tasks", "checkpoint", "scale"),
     "baselines": (*PIECES, "model"),
     "baselines.shared": (*GROUND, "method", "contract", "tasks", "data"),
     "methods": (*GROUND, "contract", "baselines"),

@@ -14,6 +14,7 @@ from brgcl.method.sparse import csr_from_scipy, csr_tensor, csr_to_scipy, is_spa
 
 log = logging.getLogger("brgcl")
 
+ROWS = 65_536  # rows that are checked at once
 MAX_IDENTITY = 20_000
 """Up to this many nodes, a graph without attributes gets one column per node."""
 
@@ -76,9 +77,14 @@ def checked_attributes(x: Tensor | None) -> Tensor:
     dense = x.layout == torch.strided
     x = x.detach().to(torch.float32) if dense else _canonical_csr(x.detach())
     values = x if dense else x.values()
-    bad = torch.nonzero(~torch.isfinite(values))
+    first = 0
+    for rows in torch.split(values, ROWS):
+        bad = torch.nonzero(~torch.isfinite(rows))
+        if len(bad):
+            break
+        first += len(rows)
     if len(bad):
-        place = tuple(bad[0].tolist())
+        place = (int(bad[0, 0]) + first, *bad[0, 1:].tolist())
         row, column = place if dense else (c[place[0]] for c in csr_to_scipy(x).tocoo().coords)
         raise InputError(
             f"x[{row}, {column}] is {float(values[place])}; attributes must be finite: "
