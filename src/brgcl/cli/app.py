@@ -8,6 +8,7 @@ from typer import Option
 from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
+from brgcl.cli.convert import convert
 from brgcl.cli.demo import demo
 from brgcl.cli.diagnose import diagnose
 from brgcl.cli.doctor import doctor
@@ -25,8 +26,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo, embed, classify, cluster, find_errors, diagnose, report, review, tune, datasets, methods,
-    doctor, version,
+    demo, embed, classify, cluster, find_errors, diagnose, report, review, tune, convert, datasets,
+    methods, doctor, version,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")

@@ -54,7 +54,7 @@ def embed(
 
     with output.claim() as folder:
         assert folder is not None
-        config, entry = method.config(graph.graph), find_method(method.method)
+        config, entry = method.config(graph.dataset), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
         data = opener(graph, folder, method, noise, config, seed=seed)(seed)
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
@@ -130,7 +130,7 @@ def run_evaluation(
     from brgcl.evaluation.score import Classified
 
     with output.claim() as folder:
-        config = method.config(graph.graph)
+        config = method.config(graph.dataset)
         results = evaluate(
             opener(graph, folder, method, noise, config, seeds=list(seeds), **how),
             method.method, config=config, noise=noise.noise(), seeds=seeds,

@@ -38,7 +38,7 @@ from brgcl.data.files import (
     settle_features,
     tell_unread,
 )
-from brgcl.data.graph_folder import GraphWriter, writing_graph
+from brgcl.data.graph_writer import GraphWriter, writing_graph
 from brgcl.data.ids import ZeroFractions, integer_values
 from brgcl.data.matrix_stream import AttributeWriter, MatrixStream, open_matrix
 from brgcl.data.node_index import NodeIndex, check_ids, first_repeated, repeated_id

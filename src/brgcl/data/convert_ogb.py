@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from brgcl.data.convert import MEMORY, PARTS, Progress, no_progress
 from brgcl.data.edge_sort import EdgeSorter
-from brgcl.data.graph_folder import GraphWriter, writing_graph
+from brgcl.data.graph_writer import GraphWriter, writing_graph
 from brgcl.data.graphs import MASKS
 from brgcl.data.ids import checked_class_names
 from brgcl.data.matrix_stream import AttributeWriter

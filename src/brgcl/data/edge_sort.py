@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from brgcl.data.edges import UNEQUAL, EdgeChanges
-from brgcl.data.graph_folder import GraphWriter, index_type
+from brgcl.data.graph_writer import GraphWriter, index_type
 
 BYTES_PER_ENTRY = 64  # what sorting takes, all copies included
 

@@ -17,6 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, structural_attributes
+from brgcl.data.catalogue import GRAPH_FILE
 from brgcl.data.columns import (
     NUMBER,
     check_header,
@@ -176,8 +177,8 @@ def no_nodes(listed: Path) -> InputError:
 
 def _as_path(what: str, path: Any) -> Path:
     if isinstance(path, (str, PathLike)):
-        if Path(path).is_dir():
-            raise InputError(f"{what}: '{path}' is a folder; open_graph opens a graph folder")
+        if (Path(path) / GRAPH_FILE).is_file():
+            raise InputError(f"'{path}' is a graph folder; open it with open_graph")
         return Path(path)
     advice = "; see from_pandas" if hasattr(path, "columns") else ""
     raise InputError(f"{what} must be the path of a file, got {type(path).__name__}{advice}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from brgcl.data.attributes import attribute_tensor
 from brgcl.data.files import read_matrix
-from brgcl.data.graph_folder import GraphWriter
+from brgcl.data.graph_writer import GraphWriter
 from brgcl.errors import InputError
 from brgcl.method.attributes import SPARSE_BELOW
 from brgcl.method.sparse import is_sparse
@@ -112,11 +112,12 @@ def open_matrix(path: Path, part_bytes: int, memory: int) -> MatrixStream:
         if matrix is not None and matrix.dtype.kind in "fiub" and matrix.ndim == 2 and matrix.size:
             return MatrixStream(path, matrix, part_bytes)
     if path.suffix == ".npz" and path.is_file():
-        _check_unpacked(path, memory)
+        check_unpacked(path, memory)
     return MatrixStream(path, read_matrix(path), part_bytes)
 
 
-def _check_unpacked(path: Path, memory: int) -> None:
+def check_unpacked(path: Path, memory: int) -> None:
+    """Check that the arrays of a `.npz` file fit into memory."""
     try:
         with ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
