@@ -6,6 +6,11 @@ import pytest
 SMALL = ("--set", "epochs=4", "--set", "hidden=16", "--set", "dim=8", "--set", "warmup_epochs=2")
 
 
+@pytest.fixture(autouse=True)
+def without_report(monkeypatch):
+    monkeypatch.setattr("brgcl.report.extra.has_report_extra", lambda: False)
+
+
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
     """Files of a graph, and of other nodes that are like those of the first."""
@@ -16,9 +21,8 @@ def own(tmp_path_factory):
         data = make_graph(80, num_classes=2, num_features=12, avg_degree=4, seed=seed)
         ids = [f"{name}-{i}" for i in range(80)]
         ends = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].tolist()
-        edges = pd.DataFrame(
-            {"source": [ids[i] for i in ends[0]], "target": [ids[i] for i in ends[1]]}
-        )
+        source, target = ([ids[i] for i in end] for end in ends)
+        edges = pd.DataFrame({"source": source, "target": target})
         edges.to_csv(folder / f"{name}-edges.csv", index=False)
         x = pd.DataFrame(data.x.to_dense().numpy())
         x.columns = [f"w{i}" for i in range(12)]

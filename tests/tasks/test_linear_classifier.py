@@ -13,7 +13,7 @@ NAMES = ["a", "b", "c", "d"]
 
 @pytest.fixture(scope="module")
 def rows():
-    """Representations of a graph with labels; class 1 has none, and class 2 is not there for two."""
+    """Representations of a graph with labels of the classes 0, 2 and 3."""
     graph = make_graph(90, num_classes=3, num_features=20, labels_per_class=8, seed=2)
     labels = torch.tensor([0, 2, 3])[graph.y]
     z = torch.nn.functional.one_hot(labels, 4) + 0.6 * torch.from_numpy(
