@@ -25,7 +25,8 @@ def test_every_command_takes_the_folder(run, files, given, tmp_path):
     expected = read_graph(files / "links.csv", files / "words.csv", labels)
     assert open_graph(out).class_names == expected.class_names
 
-    small = ("--set", "epochs=2", "--set", "hidden=8", "--set", "dim=4", "--set", "warmup_epochs=1")
+    settings = ("epochs=2", "hidden=8", "dim=4", "warmup_epochs=1", "reported=prototypes")
+    small = [part for setting in settings for part in ("--set", setting)]
     both = []
     for graph in ([out], [*given, "--labels", labels]):
         code, _, err = run("embed", *graph, *small, "--out", tmp_path / "run", "--overwrite")

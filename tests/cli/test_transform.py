@@ -3,7 +3,8 @@ import json
 import pandas as pd
 import pytest
 
-SMALL = ("--set", "epochs=4", "--set", "hidden=16", "--set", "dim=8", "--set", "warmup_epochs=2")
+SETTINGS = ("epochs=4", "hidden=16", "dim=8", "warmup_epochs=2", "reported=prototypes")
+SMALL = [part for setting in SETTINGS for part in ("--set", setting)]
 
 
 @pytest.fixture(autouse=True)
