@@ -47,6 +47,7 @@ from brgcl.scale.placement import (
     transition_of,
 )
 from brgcl.scale.train import train_by_parts
+from brgcl.tasks.new_nodes import Assigned, assign_nodes
 from brgcl.tasks.number_of_clusters import ClusterNumber, number_of_clusters
 
 log = logging.getLogger("brgcl")
@@ -331,6 +332,25 @@ class BRGCL:
     def fit_transform(self, data: Data, y: None = None, **options: Any) -> Tensor:
         """Fit, then return the representations of the same graph, `(N, D)`."""
         return self.fit(data, **options).representations_
+
+    def assign(self, data: Data) -> Assigned:
+        """Represent the nodes of a graph, and give each to one of the reported clusters.
+
+        On the training graph this repeats the attributes of the same names; on another graph it
+        says where nodes belong that training never saw.
+
+        Args:
+            data: A graph with the attributes of the training graph.
+
+        Returns:
+            `representations`, `cluster`, `confidence` and `confident` of its nodes.
+        """
+        z = self.transform(data)
+        gamma = threshold(len(self.history_), self.config_.epochs, self.config_.gamma0)
+        return assign_nodes(
+            z, data, self.clustering_, self.config_,
+            trained=self.representations_, mean=self.mean_, gamma=gamma,
+        )  # fmt: skip
 
     def cluster(self, k: int | None = None, *, graph: Data | None = None) -> Tensor:
         """Return the cluster of each training node, `(N,)`.

@@ -4,7 +4,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from brgcl.method.centering import center_rows, effective_rank, smooth_rows
+from brgcl.method.centering import center_rows, effective_rank, smooth_rows, uncenter_rows
 from brgcl.method.graph import adjacency_from_edges
 
 
@@ -74,3 +74,11 @@ def test_smoothing_a_few_columns_at_a_time_changes_nothing(monkeypatch):
     monkeypatch.setattr("brgcl.method.centering.ENTRIES", 100)
     torch.testing.assert_close(smooth_rows(h, transition), expected)
     assert torch.equal(h, rows())
+
+
+def test_uncentred_rows_are_those_that_were_centred():
+    torch.manual_seed(0)
+    h = F.normalize(torch.randn(50, 8) + 1, dim=1)
+    assert torch.allclose(uncenter_rows(center_rows(h, h.mean(0)), h.mean(0)), h, atol=1e-5)
+    mean = torch.tensor([0.6, 0.0])
+    assert uncenter_rows(torch.zeros(1, 2), mean).tolist() == [[1.0, 0.0]]

@@ -41,6 +41,19 @@ def fit(
     )
 
 
+def represent(graph: Data, model: BRGCL) -> Fitted:
+    """Take a model that was fitted before, perhaps on another graph, instead of training one."""
+    found = model.assign(graph)
+    return Fitted(
+        found.representations,
+        clustering=replace(model.clustering_, assignment=found.cluster),
+        confidence=found.confidence,
+        confident=found.confident,
+        smooth=model.config_.reported == "clusters",
+        model=model,
+    )
+
+
 GRACE = "GRACE (Zhu et al. 2020) for Cora"
 APPNP = "APPNP (Klicpera et al. 2019)"
 

@@ -24,6 +24,7 @@ from brgcl.cli.options import (
 )
 from brgcl.cli.run_files import write_run
 from brgcl.cli.run_folder import RunFolder, claim_file
+from brgcl.cli.stored_model import load_model
 from brgcl.errors import InputError
 from brgcl.progress import progress_bar
 
@@ -54,7 +55,7 @@ def embed(
 
     with output.claim() as folder:
         assert folder is not None
-        config, entry = method.config(graph.graph), find_method(method.method)
+        config, entry = method.config(graph.dataset), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
         data = opener(graph, folder, method, noise, config, seed=seed)(seed)
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
@@ -89,12 +90,23 @@ def classify(
     output: OutputOptions,
     seed: Seed = 0,
     seeds: Seeds = 1,
+    model: Annotated[
+        Path | None,
+        Option(help="Run or model whose representations to take; nothing is trained."),
+    ] = None,
 ) -> None:
     """Classify the nodes in spite of wrong labels."""
-    how = {"protocol": noise.protocol, "classifier": dataclasses.asdict(classifier)}
+    how: dict[str, Any] = {
+        "protocol": noise.protocol, "classifier": dataclasses.asdict(classifier),
+    }  # fmt: skip
+    options: dict[str, Any] = {"protocol": noise.protocol}
+    if model is not None:
+        if method != MethodOptions():
+            raise InputError("a fitted model has its method and settings; give no others")
+        options["model"], how["model"] = load_model(model), str(model.absolute())
     run_evaluation(
         graph, method, noise, output, check_seeds(seed, seeds), how,
-        protocol=noise.protocol, classifier=classifier.make(method.method),
+        classifier=classifier.make(method.method), **options,
     )  # fmt: skip
 
 
@@ -130,10 +142,13 @@ def run_evaluation(
     from brgcl.evaluation.score import Classified
 
     with output.claim() as folder:
-        config = method.config(graph.graph)
+        if options.get("model") is None:
+            config = options["config"] = method.config(graph.dataset)
+        else:
+            config = options["model"].config_
         results = evaluate(
             opener(graph, folder, method, noise, config, seeds=list(seeds), **how),
-            method.method, config=config, noise=noise.noise(), seeds=seeds,
+            method.method, noise=noise.noise(), seeds=seeds,
             progress=progress_bar, **options,
         )  # fmt: skip
         first = results.runs[0]
@@ -142,6 +157,7 @@ def run_evaluation(
             write_run(
                 folder, first.noisy.graph, first.fitted, results.summary(), results.nodes(),
                 title=f"{what.capitalize()} of {results.dataset}", seed=first.seed,
+                classifier=getattr(first.outcome, "classifier", None),
             )  # fmt: skip
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
     if what == "classes" and not output.json_:

@@ -27,7 +27,7 @@ LOCK, ABOUT = ".brgcl.lock", "run.json"
 MODEL = ("model/model.safetensors", "model/config.json")
 FILES = (
     "embeddings.parquet", "nodes.parquet", "edges.parquet", *MODEL, "history.json", "metrics.json",
-    "suspects.parquet", "suspects.csv", "findings.json", "report.html",
+    "suspects.parquet", "suspects.csv", "findings.json", "classifier.safetensors", "report.html",
 )  # fmt: skip
 REVIEW = "review.sqlite"
 SPARE = 50 * 2**20  # bytes that are left free on the disk

@@ -108,7 +108,7 @@ def tune(
     if picture is not None:
         check_picture(picture)
         claim_file(picture, overwrite=True)
-    config = settings.config(graph.graph)
+    config = settings.config(graph.dataset)
     draws = COMPARED if search.compare is None else search.compare
     name, realised = "", 0.0
 
@@ -126,7 +126,7 @@ def tune(
         )  # fmt: skip
     said = [*lines(tuning), str(comparison or NOT_COMPARED)]
     if out is not None:
-        base = resolve_config("brgcl", "default", None, None, graph.graph)
+        base = resolve_config("brgcl", "default", None, None, graph.dataset)
         write_text(out, preset_text(tuning, base, [f"brgcl tune, {name}.", *said]))
     if picture is not None:
         save_picture(plot_searches({name: tuning.to_dict()}), picture)

@@ -76,7 +76,7 @@ def _check_options(
     search: "SearchOptions", graph: GraphOptions, settings: SettingOptions, noise: NoiseOptions
 ) -> str:
     """Refuse what is fixed with --method; return the name of the data set."""
-    if graph.graph is None:
+    if graph.dataset is None:
         raise InputError(
             "--method needs a data set, whose validation labels choose; without --method, brgcl "
             "tune chooses xi and gamma0 for your files"
@@ -91,7 +91,7 @@ def _check_options(
     for name, value in given.items():
         if value is not None:
             raise InputError(f"{name} is not for --method, which treats all methods alike")
-    return graph.graph
+    return graph.dataset
 
 
 def table_rows(tuning: "EqualTuning") -> list[list[str]]:

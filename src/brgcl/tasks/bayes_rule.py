@@ -231,10 +231,11 @@ def fit_logistic(
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     weight = torch.from_numpy(found.x.reshape(D + 1, C)).to(x)
 
-    return partial(_linear_probabilities, weight, present, targets.shape[1])
+    return partial(linear_probabilities, weight, present, targets.shape[1])
 
 
-def _linear_probabilities(weight: Tensor, present: Tensor, num_classes: int, z: Tensor) -> Tensor:
+def linear_probabilities(weight: Tensor, present: Tensor, num_classes: int, z: Tensor) -> Tensor:
+    """Class probabilities by the weights of the classes that are present, `(N, C)`."""
     p = (z @ weight[:-1] + weight[-1]).softmax(1)
     return z.new_zeros(len(z), num_classes).index_copy(1, present, p)
 
