@@ -39,6 +39,7 @@ from brgcl.method.train import (
     num_layers,
     num_negatives,
 )
+from brgcl.notebook import model_html
 from brgcl.tasks.number_of_clusters import ClusterNumber, number_of_clusters
 
 log = logging.getLogger("brgcl")
@@ -405,6 +406,9 @@ class BRGCL:
         defaults = {field.name: field.default for field in dataclasses.fields(BRGCLConfig)}
         changed = {k: v for k, v in self.get_params().items() if v != defaults[k]}
         return f"BRGCL({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "encoder_"):

@@ -26,6 +26,7 @@ from brgcl.errors import InputError
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix
+from brgcl.notebook import label_errors_html
 from brgcl.tasks import evidence
 from brgcl.tasks.attribute_rows import attribute_rows
 from brgcl.tasks.checks import Classes, check_representations, class_name, encode_classes
@@ -94,6 +95,9 @@ class LabelErrors:
             ],
             "not_judged": self.not_judged,
         }
+
+    def _repr_html_(self) -> str:
+        return label_errors_html(self)
 
     def to_cleanlab(self) -> dict[str, NDArray[Any]]:
         """Arguments of `cleanlab.filter.find_label_issues`: `labels` and `pred_probs`.
