@@ -12,7 +12,7 @@ GRAPH = import_graph()
 MODULES = modules()
 DOCS = Path(__file__).parent.parent / "docs"
 
-GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress")
+GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress", "notebook")
 PIECES = (*GROUND, "method", "data", "noise", "tasks", "contract")
 METHODS = (*PIECES, "model", "checkpoint", "scale", "baselines", "methods")
 # Module or package -> what it may import besides itself; the longest name that fits decides.
@@ -21,6 +21,7 @@ ARROWS = {
     "lazy": (),
     "machine": ("errors",),
     "progress": ("errors",),
+    "notebook": (),
     "config": ("errors",),
     "atomic_files": ("errors",),
     "pictures": ("errors", "atomic_files"),

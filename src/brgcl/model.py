@@ -37,6 +37,7 @@ from brgcl.method.train import (
     num_layers,
     num_negatives,
 )
+from brgcl.notebook import model_html
 from brgcl.scale.memory import Plan
 from brgcl.scale.parts import PartGraph
 from brgcl.scale.placement import (
@@ -463,6 +464,9 @@ class BRGCL:
         defaults = {field.name: field.default for field in dataclasses.fields(BRGCLConfig)}
         changed = {k: v for k, v in self.get_params().items() if v != defaults[k]}
         return f"BRGCL({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def _repr_html_(self) -> str:
+        return model_html(self)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "encoder_"):

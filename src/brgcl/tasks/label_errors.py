@@ -23,6 +23,7 @@ from torch import Tensor
 
 from brgcl.errors import InputError
 from brgcl.method.sparse import Matrix
+from brgcl.notebook import label_errors_html
 from brgcl.tasks.checks import class_name
 from brgcl.tasks.evidence import evidence_columns
 from brgcl.tasks.label_error_inputs import (
@@ -105,6 +106,9 @@ class LabelErrors:
             ],
             "not_judged": self.not_judged,
         }
+
+    def _repr_html_(self) -> str:
+        return label_errors_html(self)
 
     def to_cleanlab(self) -> dict[str, NDArray[Any]]:
         """Arguments of `cleanlab.filter.find_label_issues`: `labels` and `pred_probs`.
