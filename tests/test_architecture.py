@@ -32,7 +32,7 @@ ARROWS = {
     "checkpoint": (*GROUND, "method"),
     "scale": (*GROUND, "method", "data"),
     "model": (*GROUND, "method", "data", "tasks", "checkpoint", "scale"),
-    "baselines": (*PIECES, "model"),
+    "baselines": (*PIECES, "model", "scale"),
     "baselines.shared": (*GROUND, "method", "contract", "tasks", "data"),
     "methods": (*GROUND, "contract", "baselines"),
     "evaluation": METHODS,
@@ -49,6 +49,7 @@ ARROWS = {
     "tune": (*METHODS, "evaluation", "pictures"),
     "cli": (*METHODS, "evaluation", "benchmark", "tune", "report", "pictures", "__init__"),
     "__main__": ("cli",),
+    "distributed": ("cli", "scale"),
     "__init__": METHODS,
 }  # fmt: skip
 HOMELESS = {"utils", "util", "helpers", "base", "misc", "common"}

@@ -1,11 +1,12 @@
 """The commands on one graph: embed, classify, cluster."""
 
 import dataclasses
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+from typer import Context, Option
 
 from brgcl.cli.console import print_json, print_line, print_metrics, say
 from brgcl.cli.grouped import grouped
@@ -21,6 +22,7 @@ from brgcl.cli.options import (
     Seeds,
     check_seeds,
 )
+from brgcl.cli.ranks import check_ranks, join, start_ranks
 from brgcl.cli.run_folder import RunFolder, claim_file, write_results
 from brgcl.errors import InputError
 from brgcl.progress import progress_bar
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 @grouped
 def embed(
+    context: Context,
     graph: GraphOptions,
     method: MethodOptions,
     noise: GraphNoiseOptions,
@@ -39,8 +42,20 @@ def embed(
     checkpoint: Annotated[
         Path | None, Option(help="File from which a stopped training resumes.")
     ] = None,
+    ranks: Annotated[int, Option(min=1, help="Processes that train together, by parts.")] = 1,
 ) -> None:
     """Learn representations of the nodes and write them with the nodes' own ids."""
+    if ranks > 1 and context.obj is None:
+        check_ranks(method.method, checkpoint)
+        start_ranks(ranks, sys.argv[2:])
+        return
+    together = None
+    if context.obj is not None:  # this process is one of the ranks
+        together = join(context.obj(), output.out, method.method, checkpoint)
+        if not together.leads:
+            together.follow(method.config(graph.graph), seed)
+            return
+        output = together.output(output)
     import pandas as pd
 
     from brgcl.evaluation.protocol import draw_noisy_graph
@@ -52,7 +67,10 @@ def embed(
         assert folder is not None
         config, entry = method.config(graph.graph), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
-        data = opener(graph, folder, method, noise, config, seed=seed)(seed)
+        how: dict[str, Any] = {"seed": seed}
+        if together is not None:
+            config, how = together.config(config, seed), how | {"ranks": together.ranks.size}
+        data = opener(graph, folder, method, noise, config, **how)(seed)
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
         if entry.uses_labels:
             check_labels(noisy.labels.train, data.num_nodes, data)
@@ -60,8 +78,10 @@ def embed(
             labels = noisy.labels if entry.uses_labels else None
             # the seed of the command is that of BRGCL(seed=...), so that Python repeats the run
             given = {"checkpoint": checkpoint, "seed": seed} if entry.resumable else {}
-            generator = generator_for(seed, "training")
-            fitted = entry.fit(noisy.graph, labels, config, generator, report, **given)
+            generator, known = generator_for(seed, "training"), noisy.graph
+            if together is not None:
+                known, given = together.share(known, config), given | together.options
+            fitted = entry.fit(known, labels, config, generator, report, **given)
         metrics: dict[str, Any] = {
             "method": method.method, "dataset": data.name, "num_nodes": data.num_nodes,
             "num_edges": data.num_edges // 2, "dim": fitted.representations.shape[1],
@@ -80,6 +100,8 @@ def embed(
             columns["confident"] = fitted.confident.numpy()
         title, nodes = f"Representations of {data.name}", pd.DataFrame(columns)
         write_results(folder, data, fitted, metrics, nodes, title=title, groups=groups)
+    if together is not None:
+        together.leave()
     print_results(metrics, output, folder, "embeddings.parquet has the representations")
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from brgcl.contract import Fitted
 
 LOCK, ABOUT = ".brgcl.lock", "run.json"
+TRAINING = ".training"  # what ranks share until the run is finished
 MODEL = ("model/model.safetensors", "model/config.json")
 FILES = ("embeddings.parquet", "nodes.parquet", *MODEL, "metrics.json", "report.html")
 SPARE = 50 * 2**20  # bytes that are left free on the disk
@@ -225,7 +226,7 @@ def claim_file(path: Path, *, overwrite: bool) -> None:
 
 def _check_content(path: Path, *, overwrite: bool) -> dict[str, str | None]:
     """Check that a run may write into the folder; returns the files of the run before."""
-    names = {entry.name for entry in path.iterdir()} - {LOCK}
+    names = {entry.name for entry in path.iterdir()} - {LOCK, TRAINING}
     if names and not overwrite:
         raise InputError(f"folder '{path}' is not empty; give another --out or add --overwrite")
     about = _read_about(path)
