@@ -6,6 +6,7 @@ backward pass; here a step has several batches with two losses each, and a rank 
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -46,7 +47,7 @@ class Ranks(Processes):
     def gather(self, vectors: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
         """The vectors of all ranks: rank r has the vectors r, r + R, ... of the result."""
         with self._talking():
-            lengths = self._collect(torch.tensor([len(vector) for vector in vectors]))
+            lengths = self._collect(torch.tensor([len(v) for v in vectors], dtype=torch.long))
             flat = torch.cat(vectors) if vectors else torch.empty(0, dtype=dtype)
             found = self._collect(flat)
         split = [
@@ -97,7 +98,7 @@ class Ranks(Processes):
         try:
             yield
         except RuntimeError as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = re.sub(r"^\[[^]]*\] ", "", str(error)).partition(". ")[0]  # no source line
             raise BrgclError(
                 f"rank {self.rank} of {self.size} lost another rank, whose own message says why "
                 f"({reason}); the same command goes on from the last checkpoint"
