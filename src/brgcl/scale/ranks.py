@@ -41,7 +41,7 @@ class Ranks(Processes):
         with self._talking():
             dist.all_reduce(flat)
         sizes = [tensor.numel() for tensor in tensors]
-        for tensor, part in zip(tensors, flat.split(sizes), strict=True):
+        for tensor, part in zip(tensors, torch.split(flat, sizes), strict=True):
             tensor.copy_(part.view_as(tensor))
 
     def gather(self, vectors: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
@@ -51,7 +51,8 @@ class Ranks(Processes):
             flat = torch.cat(vectors) if vectors else torch.empty(0, dtype=dtype)
             found = self._collect(flat)
         split = [
-            list(part.split(length.tolist())) for part, length in zip(found, lengths, strict=True)
+            list(torch.split(part, length.tolist()))
+            for part, length in zip(found, lengths, strict=True)
         ]
         most = max(map(len, split))
         return [own[number] for number in range(most) for own in split if number < len(own)]
