@@ -3,6 +3,7 @@
     python benchmarks/scale.py run --out scale.jsonl        (resumes)
     python benchmarks/scale.py show scale.jsonl             (a table in Markdown)
     python benchmarks/scale.py large --sizes 20k,100k,1m --out scale.json
+    python benchmarks/scale.py ranks --sizes 50k --out scale.json
 
 Each method is trained for two epochs at its usual width, in a process of its own, on pubmed, on
 coauthor-cs and on a generated graph of 160,000 nodes with 128 attributes and 90,000 labels. What is
@@ -14,15 +15,21 @@ its pseudo labels, takes every prediction for one.
 node. It records the seconds of an epoch and of what follows the last one, the peak memory, and how
 far the clusters are the planted classes (NMI), beside K-means on the
 representations and on raw attributes.
+
+"ranks" trains on such a graph with 1 and 2 ranks of one thread each, several times in turn. It
+records the seconds of an epoch on the wall and on the processor of the busiest rank, and by how
+much losses and prototypes differ from those of one rank.
 """
 
 import argparse
 import dataclasses
 import itertools
 import json
+import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -177,6 +184,77 @@ def large(out: Path, sizes: list[str], modes: list[str], epochs: int) -> None:
             print(name, json.dumps(known[name]), flush=True)
 
 
+def train_rank(num_nodes: int, epochs: int, folder: Path) -> dict | None:
+    """Train as one of the ranks that torchrun started; the first says what it took."""
+    from brgcl.config import BRGCLConfig
+    from brgcl.method.train import begin_with
+    from brgcl.scale.placement import plan_for
+    from brgcl.scale.ranks import config_for_ranks, join_ranks, leave_ranks, share_graph
+    from brgcl.scale.train import train_by_parts
+
+    torch.set_num_threads(1)
+    ranks = join_ranks()
+    config = config_for_ranks(BRGCLConfig(epochs=epochs, warmup_epochs=epochs // 2), ranks)
+    data = None
+    if ranks.rank == 0:
+        data = make_graph(num_nodes, num_classes=CLASSES, num_features=128, avg_degree=20.0)
+    graph = share_graph(data, config, folder / "parts", ranks)
+    plan = plan_for(graph, config)
+    state = begin_with(tuple(graph.x.shape), config, torch.Generator().manual_seed(0))
+    ends = [time.process_time()]
+    train_by_parts(
+        state, graph, config, plan, processes=ranks,
+        after_epoch=lambda _: ends.append(time.process_time()),
+    )  # fmt: skip
+    each = torch.tensor([after - before for before, after in itertools.pairwise(ends)])
+    busiest = torch.stack(ranks.gather([each], each.dtype)).max(0).values
+    found = {
+        "epoch_seconds": statistics.median(epoch.seconds for epoch in state.history),
+        "epoch_cpu_seconds_of_the_busiest_rank": float(busiest.median()),
+        "steps_per_epoch": -(-plan.batches // plan.batches_per_step),
+        "batches_per_step": plan.batches_per_step,
+        "peak_mb": peak_memory(),
+        "losses": [epoch.loss for epoch in state.history],
+        "prototypes": state.parts["prototypes"].tolist(),
+    }
+    leave_ranks(ranks)
+    return found if ranks.rank == 0 else None
+
+
+def time_ranks(out: Path, sizes: list[str], numbers: list[int], epochs: int, repeats: int) -> None:
+    """Train with each number of ranks in turn, several times; medians are written."""
+    known = json.loads(out.read_text()) if out.exists() else {}
+    for size in sizes:
+        runs: dict[int, list[dict]] = {count: [] for count in numbers}
+        for _, count in itertools.product(range(repeats), numbers):
+            with tempfile.TemporaryDirectory() as folder:
+                launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+                found = subprocess.run(
+                    [sys.executable, "-W", "ignore", *launcher, str(count), __file__, "ranks-one",
+                     size, str(epochs), folder],
+                    env=os.environ | {"OMP_NUM_THREADS": "1"},
+                    capture_output=True, text=True, check=False,
+                )  # fmt: skip
+            if found.returncode:
+                sys.exit(found.stderr)
+            runs[count].append(json.loads(found.stdout.splitlines()[-1]))
+            print(count, {k: v for k, v in runs[count][-1].items() if k != "prototypes"})
+        first = runs[numbers[0]][0]
+        for count in numbers:
+            names = [k for k, v in first.items() if not isinstance(v, list)]
+            medians = {k: statistics.median(run[k] for run in runs[count]) for k in names}
+            apart = {
+                key: float(
+                    max((torch.tensor(run[key]) - torch.tensor(first[key])).abs().max()
+                        for run in runs[count])
+                )
+                for key in ("losses", "prototypes")
+            }  # fmt: skip
+            about = {"largest_difference": apart, "repeats": repeats, "processor": processor()}
+            known[f"{size} ranks {count} {epochs}"] = medians | about
+        write_json(out, known)
+
+
 def number(size: str) -> int:
     """Read a size such as 20k or 1m."""
     return int(float(size[:-1]) * {"k": 1_000, "m": 1_000_000}[size[-1]])
@@ -199,6 +277,16 @@ if __name__ == "__main__":
     larges.add_argument("--sizes", default="20k,100k,1m")
     larges.add_argument("--modes", default="partitioned")
     larges.add_argument("--epochs", type=int, default=10)
+    times = commands.add_parser("ranks")
+    times.add_argument("--out", type=Path, required=True)
+    times.add_argument("--sizes", default="50k")
+    times.add_argument("--numbers", default="1,2")
+    times.add_argument("--epochs", type=int, default=4)
+    times.add_argument("--repeats", type=int, default=3)
+    rank_one = commands.add_parser("ranks-one")
+    rank_one.add_argument("size")
+    rank_one.add_argument("epochs", type=int)
+    rank_one.add_argument("folder", type=Path)
     large_one = commands.add_parser("large-one")
     large_one.add_argument("size")
     large_one.add_argument("mode")
@@ -208,6 +296,13 @@ if __name__ == "__main__":
         print(json.dumps(train(options.method, options.graph)))
     elif options.command == "large-one":
         print(json.dumps(train_large(number(options.size), options.mode, options.epochs)))
+    elif options.command == "ranks":
+        numbers = [int(count) for count in options.numbers.split(",")]
+        time_ranks(options.out, options.sizes.split(","), numbers, options.epochs, options.repeats)
+    elif options.command == "ranks-one":
+        found = train_rank(number(options.size), options.epochs, options.folder)
+        if found is not None:
+            print(json.dumps(found))
     elif options.command == "large":
         sizes, modes = options.sizes.split(","), options.modes.split(",")
         large(options.out, sizes, modes, options.epochs)

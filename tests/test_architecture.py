@@ -34,7 +34,7 @@ ARROWS = {
     "track": ("errors", "method"),
     "scale": (*GROUND, "method", "data"),
     "model": (*GROUND, "method", "data", "tasks", "checkpoint", "scale"),
-    "baselines": (*PIECES, "model"),
+    "baselines": (*PIECES, "model", "scale"),
     "baselines.shared": (*GROUND, "method", "contract", "tasks", "data"),
     "methods": (*GROUND, "contract", "baselines"),
     "detectors": METHODS,
@@ -58,6 +58,7 @@ ARROWS = {
         "__init__",
     ),
     "__main__": ("cli",),
+    "distributed": ("cli", "scale"),
     "__init__": (*METHODS, "track"),
 }  # fmt: skip
 HOMELESS = {"utils", "util", "helpers", "base", "misc", "common"}

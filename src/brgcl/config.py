@@ -205,7 +205,8 @@ PAPER_TABLE = {
     "ogbn-arxiv": (0.25, 0.4),
 }
 
-LATER = ("mode", "num_partitions", "memory_budget")  # settings that older files do not have
+# settings that older files do not have
+LATER = ("mode", "num_partitions", "batches_per_step", "memory_budget")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,6 +306,9 @@ class BRGCLConfig(Settings):
     )
     num_partitions: Count | None = setting(
         None, "Parts of the graph (partitioned only); none = one per 2,500 nodes."
+    )
+    batches_per_step: Count | None = setting(
+        None, "Batches of a step, shared by ranks (partitioned only); none = 20,000 nodes, or 8."
     )
     memory_budget: Positive | None = setting(
         None, "Memory beyond the graph in GB; none = that of the machine, at most 4."

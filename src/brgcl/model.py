@@ -47,7 +47,7 @@ from brgcl.scale.placement import (
     training_name,
     transition_of,
 )
-from brgcl.scale.train import train_by_parts
+from brgcl.scale.train import Processes, train_by_parts
 from brgcl.tasks.new_nodes import Assigned, assign_nodes
 from brgcl.tasks.number_of_clusters import ClusterNumber, number_of_clusters
 
@@ -145,6 +145,7 @@ class BRGCL:
         gamma0: float = 0.3,
         mode: Mode = "auto",
         num_partitions: int | None = None,
+        batches_per_step: int | None = None,
         memory_budget: float | None = None,
     ) -> None:
         self.seed, self.device, self.attributes = seed, device, attributes
@@ -164,6 +165,7 @@ class BRGCL:
         self.cluster_rounds, self.reported = cluster_rounds, reported
         self.alpha, self.propagation_steps, self.gamma0 = alpha, propagation_steps, gamma0
         self.mode, self.num_partitions, self.memory_budget = mode, num_partitions, memory_budget
+        self.batches_per_step = batches_per_step
         _ = self.config  # checks them
 
     @property
@@ -189,6 +191,7 @@ class BRGCL:
         callback: Callable[[Epoch], None] | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: float | None = None,
+        processes: Processes | None = None,
     ) -> "BRGCL":
         """Learn from a graph; labels in `data`, if there are any, are not read.
 
@@ -201,6 +204,9 @@ class BRGCL:
                 from it and ends as if it had never stopped; at the end it is removed.
             checkpoint_every: Seconds between two writes of the file, 5 by default, or a step of
                 training, whichever is longer. A step is an epoch unless training goes by parts.
+            processes: Those that train together on one graph that is stored by parts
+                (`scale.ranks`). The first one writes the checkpoint and learns what follows the
+                last epoch; the others end with the weights alone.
 
         Returns:
             The fitted estimator itself.
@@ -230,10 +236,11 @@ class BRGCL:
         training = begin_with(shape, config, generator, device=config.device)
         listeners: list[Callable[[Epoch], None]] = []
         file, write = None if checkpoint is None else Path(checkpoint), None
+        leads = processes is None or processes.rank == 0
         if file is not None:
             name = training_name(data, config)
             load_training(file, training, name)
-            write = saving(file, training, name, checkpoint_every)
+            write = saving(file, training, name, checkpoint_every) if leads else None
         with contextlib.ExitStack() as shown:
             if progress:
                 from brgcl.progress import progress_bar
@@ -253,8 +260,12 @@ class BRGCL:
                 continue_training(training, graph, config, after_epoch)
             else:
                 train_by_parts(
-                    training, graph, config, plan, after_epoch=after_epoch, after_step=write
-                )
+                    training, graph, config, plan,
+                    after_epoch=after_epoch, after_step=write, processes=processes,
+                )  # fmt: skip
+        if not leads:
+            self.config_, self.encoder_, self.history_ = config, training.encoder, training.history
+            return self
         self._learn(training, graph, plan, config)
         self.preparation_ = preparation
         if file is not None:

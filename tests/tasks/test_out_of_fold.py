@@ -65,9 +65,7 @@ def best_connected(data, count):
 # A label does not help to judge itself
 
 
-@pytest.mark.parametrize(
-    ("num_classes", "labelled"), [(3, 1.0), (3, 0.3), (2, 1.0), (2, 0.3)]
-)
+@pytest.mark.parametrize(("num_classes", "labelled"), [(3, 1.0), (3, 0.3), (2, 1.0), (2, 0.3)])
 def test_the_row_of_a_node_does_not_depend_on_its_own_label(num_classes, labelled):
     data = noisy_graph(num_classes, labelled)
     before = predict_once(data, seed=0)

@@ -9,16 +9,19 @@ from torch_geometric.data import Data
 from brgcl.config import PAPER_LITERAL, PAPER_TABLE, BRGCLConfig
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.model import BRGCL
+from brgcl.scale.parts import PartGraph
+from brgcl.scale.train import Processes
 
 
 def fit(
-    graph: Data,
+    graph: Data | PartGraph,
     labels: ObservedLabels | None,
     config: BRGCLConfig,
     generator: torch.Generator,
     report: Reporter | None = None,
     checkpoint: Path | None = None,
     seed: int | None = None,
+    processes: Processes | None = None,
 ) -> Fitted:
     """Train BRGCL on attributes and edges; `labels` are not read.
 
@@ -30,7 +33,7 @@ def fit(
     callback = None
     if report is not None:
         callback = lambda epoch: report(epoch.epoch, config.epochs, str(epoch))  # noqa: E731
-    model.fit(graph, callback=callback, checkpoint=checkpoint)
+    model.fit(graph, callback=callback, checkpoint=checkpoint, processes=processes)
     return Fitted(
         model.representations_,
         clustering=model.clustering_,

@@ -1,11 +1,12 @@
 """The commands on one graph: embed, classify, cluster."""
 
 import dataclasses
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+from typer import Context, Option
 
 from brgcl.cli.console import print_json, print_line, print_metrics, say
 from brgcl.cli.grouped import grouped
@@ -22,6 +23,7 @@ from brgcl.cli.options import (
     SettingOptions,
     check_seeds,
 )
+from brgcl.cli.ranks import Together, check_ranks, join, start_ranks
 from brgcl.cli.run_files import write_run
 from brgcl.cli.run_folder import RunFolder, claim_file
 from brgcl.cli.stored_model import load_model
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
 @grouped
 def embed(
+    context: Context,
     graph: GraphOptions,
     method: MethodOptions,
     noise: GraphNoiseOptions,
@@ -45,8 +48,20 @@ def embed(
     checkpoint: Annotated[
         Path | None, Option(help="File from which a stopped training resumes.")
     ] = None,
+    ranks: Annotated[int, Option(min=1, help="Processes that train together, by parts.")] = 1,
 ) -> None:
     """Learn representations of the nodes and write them with the nodes' own ids."""
+    if ranks > 1 and context.obj is None:
+        check_ranks(method.method, checkpoint)
+        start_ranks(ranks, sys.argv[2:])
+        return
+    together = None
+    if context.obj is not None:  # this process is one of the ranks
+        together = join(context.obj(), output.out, method.method, checkpoint)
+        if not together.leads:
+            together.follow(method.config(graph.dataset), seed)
+            return
+        output = together.output(output)
     import pandas as pd
 
     from brgcl.evaluation.protocol import draw_noisy_graph
@@ -57,11 +72,14 @@ def embed(
         assert folder is not None
         config, entry = method.config(graph.dataset), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
-        data = opener(graph, folder, method, noise, config, seed=seed)(seed)
+        how: dict[str, Any] = {"seed": seed}
+        if together is not None:
+            config, how = together.config(config, seed), how | {"ranks": together.ranks.size}
+        data = opener(graph, folder, method, noise, config, **how)(seed)
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
         if entry.uses_labels:
             check_labels(noisy.labels.train, data.num_nodes, data)
-        fitted = train(noisy, method.method, config, seed, checkpoint)
+        fitted = train(noisy, method.method, config, seed, checkpoint, together)
         metrics: dict[str, Any] = {
             "method": method.method, "dataset": data.name, "num_nodes": data.num_nodes,
             "num_edges": data.num_edges // 2, "dim": fitted.representations.shape[1],
@@ -78,6 +96,8 @@ def embed(
             columns["confident"] = fitted.confident.numpy()
         title, nodes = f"Representations of {data.name}", pd.DataFrame(columns)
         write_run(folder, noisy.graph, fitted, metrics, nodes, title=title, seed=seed)
+    if together is not None:
+        together.leave()
     print_results(metrics, output, folder, "embeddings.parquet has the representations")
 
 
@@ -165,9 +185,14 @@ def run_evaluation(
 
 
 def train(
-    noisy: "NoisyGraph", method: str, config: Any, seed: int, checkpoint: Path | None = None
+    noisy: "NoisyGraph",
+    method: str,
+    config: Any,
+    seed: int,
+    checkpoint: Path | None = None,
+    together: Together | None = None,
 ) -> "Fitted":
-    """Train a method on what it may see, with a progress bar.
+    """Train a method on what it may see, with a progress bar, alone or together with other ranks.
 
     The seed of the command is that of `BRGCL(seed=...)`, so that Python repeats the run.
     """
@@ -178,8 +203,10 @@ def train(
     given = {"checkpoint": checkpoint, "seed": seed} if entry.resumable else {}
     labels = noisy.labels if entry.uses_labels else None
     with progress_bar(method) as report:
-        generator = generator_for(seed, "training")
-        return entry.fit(noisy.graph, labels, config, generator, report, **given)
+        generator, known = generator_for(seed, "training"), noisy.graph
+        if together is not None:
+            known, given = together.share(known, config), given | together.options
+        return entry.fit(known, labels, config, generator, report, **given)
 
 
 def opener(

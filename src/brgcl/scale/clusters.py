@@ -49,6 +49,11 @@ class RunningClusters:
         """K."""
         return self.centers.shape[0]
 
+    @property
+    def totals(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """What `step_sums` adds to, in its order."""
+        return self.sums, self.counts, self.trusted, self.trusted_counts
+
     def begin(self, h: Tensor, config: BRGCLConfig) -> None:
         """Find the first centres on the rows of one batch, `(n, D)`."""
         found = find_clusters(h, config, None, max_rounds=config.cluster_rounds)
@@ -85,9 +90,7 @@ class RunningClusters:
         The farthest proposal comes first; the next ones must lie beyond xi of those that were
         opened. There are at most `cluster_rounds` of them, as in a step over the whole graph.
         """
-        for total, part in zip(
-            (self.sums, self.counts, self.trusted, self.trusted_counts), sums, strict=True
-        ):
+        for total, part in zip(self.totals, sums, strict=True):
             total += part
         opened: list[Tensor] = []
         for proposal in sorted(proposals, key=lambda p: -float(p[0])):

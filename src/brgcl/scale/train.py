@@ -50,9 +50,12 @@ class Processes:
     def add(self, tensors: list[Tensor]) -> None:
         """Replace tensors by their sums over processes, in place."""
 
-    def gather(self, tensors: list[Tensor]) -> list[Tensor]:
-        """The tensors of all processes, in the order of the batches that they belong to."""
-        return tensors
+    def gather(self, vectors: list[Tensor], dtype: torch.dtype) -> list[Tensor]:
+        """The vectors of all processes, in the order of the batches that they belong to."""
+        return vectors
+
+    def agree(self, place: list[int]) -> None:
+        """Check that all processes stand at the same place of a training."""
 
     def from_first(self, tensor: Tensor | None) -> Tensor:
         """The tensor of process 0, which alone has one."""
@@ -114,6 +117,7 @@ def train_by_parts(
         clusters.load(training.parts)
         done = int(training.parts["done"])
         totals = dict(zip(NAMES, training.parts["totals"].tolist(), strict=True))
+    processes.agree([len(training.history), done])
     while len(training.history) < (until or config.epochs):
         if done == 0 and is_stale(training.history, config, proto_weight):
             return
@@ -126,12 +130,14 @@ def train_by_parts(
             numbers = range(first, min(first + plan.batches_per_step, len(batches)))
             mine = numbers[processes.rank :: processes.size]
             training.optimizer.zero_grad(set_to_none=True)
+            if joined and clusters.num_clusters == 0:
+                seed = mixed_seed(config.seed, t, first)
+                core = part_nodes(graph, batches[first])
+                begin_clusters(training, graph, finder, core, seed, clusters, config, processes)
             found = []
             for number in mine:
                 generator = torch.Generator().manual_seed(mixed_seed(config.seed, t, number))
                 halo = finder.find(part_nodes(graph, batches[number]), generator)
-                if joined and clusters.num_clusters == 0:
-                    begin_clusters(training, graph, halo, clusters, config, processes)
                 found.append(
                     run_batch(
                         training, graph, halo, clusters if joined else None, config,
@@ -139,7 +145,10 @@ def train_by_parts(
                         share=1 / len(numbers),
                     )
                 )  # fmt: skip
-            _finish_step(training, found, clusters if joined else None, config, processes, totals)
+            cores = [part_nodes(graph, batches[number]) for number in numbers] if joined else []
+            _finish_step(
+                training, found, cores, clusters if joined else None, config, processes, totals
+            )
             totals["seconds"] += time.perf_counter() - start
             done = numbers.stop
             if done == len(batches):
@@ -190,7 +199,7 @@ def run_batch(
     label, result.sums, result.proposal = clusters.step_sums(h.detach().cpu(), halo, gamma, config)
     proto = prototype_loss(h, label.to(device), clusters.prototypes.to(device), config.proto_tau)
     add_gradient(share * proto_weight * proto)
-    result.labels = torch.stack([halo.nodes[:n], label])
+    result.labels = label.int()
     result.proto_loss = proto.item()
     return result
 
@@ -198,7 +207,9 @@ def run_batch(
 def begin_clusters(
     training: TrainingState,
     graph: PartGraph,
-    halo: Halo,
+    finder: HaloFinder,
+    core: Tensor,
+    seed: int,
     clusters: RunningClusters,
     config: BRGCLConfig,
     processes: Processes,
@@ -207,6 +218,7 @@ def begin_clusters(
     h = None
     if processes.rank == 0:
         device = training.encoder.weights[0].device
+        halo = finder.find(core, torch.Generator().manual_seed(seed))
         operators = [operator.to(device) for operator in halo.operators()]
         with torch.no_grad():
             h = training.encoder(graph.attributes(halo.nodes).to(device), operators)
@@ -273,21 +285,33 @@ def mixed_seed(seed: int, epoch: int, batch: int) -> int:
 def _finish_step(
     training: TrainingState,
     found: list[BatchResult],
+    cores: list[Tensor],
     clusters: RunningClusters | None,
     config: BRGCLConfig,
     processes: Processes,
     totals: dict[str, float],
 ) -> None:
-    """Add up over processes, move the weights, and let clusters take what was found."""
+    """Add up over processes, move the weights, and let clusters take what was found.
+
+    `cores` are the nodes of all batches of the step; of some processes `found` may be empty.
+    """
     weights = list(training.encoder.parameters())
+    if not found:
+        for weight in weights:
+            weight.grad = torch.zeros_like(weight)
     processes.add([weight.grad for weight in weights if weight.grad is not None])
     training.optimizer.step()
     if clusters is not None:
-        sums = [sum(parts[1:], parts[0]) for parts in zip(*(b.sums for b in found), strict=True)]
+        sums = [torch.zeros_like(total) for total in clusters.totals]
+        for batch in found:
+            for total, part in zip(sums, batch.sums, strict=True):
+                total += part
         processes.add(sums)
-        for nodes, label in processes.gather([b.labels for b in found if b.labels is not None]):
-            clusters.labels[nodes] = label.int()
-        proposals = processes.gather([b.proposal for b in found if b.proposal is not None])
+        labels = processes.gather([b.labels for b in found if b.labels is not None], torch.int32)
+        for nodes, label in zip(cores, labels, strict=True):
+            clusters.labels[nodes] = label
+        rows = [b.proposal for b in found if b.proposal is not None]
+        proposals = processes.gather(rows, clusters.centers.dtype)
         clusters.add(sums, proposals, config)
     sizes = [batch.num_nodes for batch in found]
     adds = torch.tensor(
