@@ -22,13 +22,15 @@ from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 from brgcl.evaluation.paired import paired_difference
 from brgcl.methods import METHODS
+from brgcl.tune.equal import EqualTuning
 
 ORDER = (
     "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
     "ladder", "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
     "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
-    "probe", "negatives",
+    "probe", "negatives", "detection", "detection-few",
 )  # fmt: skip
+FLOOR = "smooth"  # what one gets without training
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
 HEAD = """# Results
 
@@ -45,6 +47,7 @@ def results_page(
     searches: Mapping[str, Search],
     conclusions: str,
     pictures: Mapping[str, str],
+    tunings: Sequence[EqualTuning] = (),
 ) -> str:
     """Write the page.
 
@@ -53,6 +56,7 @@ def results_page(
         searches: What tuning found, by graph.
         conclusions: Text for its beginning.
         pictures: Picture of an experiment, as an address relative to the page.
+        tunings: What `brgcl tune --method` chose.
     """
     experiments = [load_experiment(name) for name in ORDER]
     parts = [
@@ -61,6 +65,7 @@ def results_page(
         conclusions,
         _compared(experiments, records),
         _filled(experiments, records),
+        tuning_section(tunings),
     ]
     for experiment in experiments:
         parts.append(_section(experiment, records, searches, pictures.get(experiment.name)))
@@ -68,12 +73,13 @@ def results_page(
 
 
 def summary(records: Mapping[str, Record]) -> str:
-    """A small table for the README: BRGCL, GCN and the best of the others under label noise.
+    """A small table for the README: BRGCL, the floor and the best other method under label noise.
 
-    The best is the one with the highest mean difference to BRGCL over the draws that both have.
+    The floor is `smooth`, which trains nothing but the classifier. The best is the row with the
+    highest mean difference to BRGCL over the draws that both have.
     """
     lines = [
-        "| Graph | Label noise | GCN | BRGCL | Best of the others | published GCN / BRGCL |",
+        "| Graph | Label noise | BRGCL | Without training | Best other method | Published BRGCL |",
         "|---|---|---|---|---|---|",
     ]
     for experiment, noise, level in (
@@ -89,30 +95,31 @@ def summary(records: Mapping[str, Record]) -> str:
         where = "none" if noise == "none" else f"{noise}, {100 * level:g} %"
         for dataset in dict.fromkeys(cell.dataset for cell in measured):
             here = {cell.row: cell for cell in measured if cell.dataset == dataset}
-            if "gcn" in here and "brgcl" in here:
+            if "brgcl" in here:
                 lines.append(f"| {dataset} | {where} | {_summarized(experiment, here)} |")
     return "\n".join(lines)
 
 
 def _summarized(experiment: Experiment, here: Mapping[str, Cell]) -> str:
-    gcn, ours = here["gcn"], here["brgcl"]
+    ours = here["brgcl"]
     leads = {
         row: cell.paired.mean
         for row, cell in here.items()
-        if cell.paired is not None and row != "gcn" and not is_ours(experiment, row)
+        if cell.paired is not None and not is_ours(experiment, row)
     }
-    best = max(leads, key=lambda row: leads[row], default=None)
-    texts = [cell_lines(gcn)[0].text, cell_lines(ours)[0].text]
-    if best is None:
-        texts.append("not run")
-    else:
+    floors = [row for row in leads if experiment.rows[row].method == FLOOR]
+    texts = [cell_lines(ours)[0].text]
+    for rows in (floors, [row for row in leads if row not in floors]):
+        if not rows:
+            texts.append("not run")
+            continue
+        best = max(rows, key=lambda row: leads[row])
+        name = "" if best == FLOOR else f"{best}, "
         lead = format_value(leads[best], ours.metric, sign=True)
-        texts.append(f"{cell_lines(here[best])[0].text}, {best}, Δ {lead}")
-    published = [
-        "none" if cell.published_mean is None else format_value(cell.published_mean, cell.metric)
-        for cell in (gcn, ours)
-    ]
-    return " | ".join([*texts, " / ".join(published)])
+        texts.append(f"{cell_lines(here[best])[0].text}, {name}Δ {lead}")
+    known = ours.published_mean
+    texts.append("none" if known is None else format_value(known, ours.metric))
+    return " | ".join(texts)
 
 
 def is_ours(experiment: Experiment, row: str) -> bool:
@@ -208,6 +215,35 @@ def _filled(experiments: Sequence[Experiment], records: Mapping[str, Record]) ->
             *rows,
         ]
     )
+
+
+def tuning_section(tunings: Sequence[EqualTuning]) -> str:
+    """How every tuned row was tuned: trials, choice, gain and commit."""
+    if not tunings:
+        return ""
+    lines = [
+        "## Equal tuning",
+        "",
+        "`brgcl tune GRAPH --method NAME` ([tuning.md](tuning.md#any-method)) "
+        "gives every method the same trials. Accuracy on validation nodes in per cent, mean of n "
+        "scores; the default stays unless another setting gains two standard errors. The tables "
+        "below have the defaults of [methods.md](methods.md); rows that are not listed here had no "
+        "such trials.",
+        "",
+        "| Method | Graph | Trials | n | Default | Choice | Its settings | Gain | Commit |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in tunings:
+        default, chosen = each.default, each.chosen
+        changes = ", ".join(f"`{name}={value}`" for name, value in chosen.changes.items())
+        gain = f"{100 * chosen.gain:+.1f} ± {100 * chosen.gain_error:.1f}" if changes else ""
+        values = [
+            each.method, each.dataset, str(each.trials), str(each.n),
+            f"{100 * default.accuracy:.1f}", f"{100 * chosen.accuracy:.1f}", changes or "default",
+            gain, " ".join(commit[:10] for commit in each.commit.split()),
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(values)} |")
+    return "\n".join(lines)
 
 
 def _graphs(experiments: Sequence[Experiment]) -> list[str]:

@@ -12,15 +12,16 @@ GRAPH = import_graph()
 MODULES = modules()
 DOCS = Path(__file__).parent.parent / "docs"
 
-GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress")
+GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress", "notebook")
 PIECES = (*GROUND, "method", "data", "noise", "tasks", "contract")
-METHODS = (*PIECES, "model", "checkpoint", "baselines", "methods")
+METHODS = (*PIECES, "model", "checkpoint", "scale", "baselines", "methods")
 # Module or package -> what it may import besides itself; the longest name that fits decides.
 ARROWS = {
     "errors": (),
     "lazy": (),
     "machine": ("errors",),
     "progress": ("errors",),
+    "notebook": (),
     "config": ("errors",),
     "atomic_files": ("errors",),
     "pictures": ("errors", "atomic_files"),
@@ -31,7 +32,8 @@ ARROWS = {
     "tasks": (*GROUND, "method", "data"),
     "checkpoint": (*GROUND, "method"),
     "track": ("errors", "method"),
-    "model": (*GROUND, "method", "data", "tasks", "checkpoint"),
+    "scale": (*GROUND, "method", "data"),
+    "model": (*GROUND, "method", "data", "tasks", "checkpoint", "scale"),
     "baselines": (*PIECES, "model"),
     "baselines.shared": (*GROUND, "method", "contract", "tasks", "data"),
     "methods": (*GROUND, "contract", "baselines"),
@@ -49,6 +51,7 @@ ARROWS = {
         "benchmark.run_spec", "benchmark.experiment", "benchmark.records", "benchmark.schedule",
     ),
     "tune": (*METHODS, "detectors", "evaluation", "pictures"),
+    "tune.equal": (*METHODS, "detectors", "evaluation", "benchmark"),
     "review": GROUND,
     "cli": (
         *METHODS, "detectors", "evaluation", "benchmark", "tune", "report", "review", "pictures",

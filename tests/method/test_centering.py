@@ -4,7 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from brgcl.method.centering import center_rows, effective_rank, uncenter_rows
+from brgcl.method.centering import center_rows, effective_rank, smooth_rows, uncenter_rows
+from brgcl.method.graph import adjacency_from_edges
 
 
 def rows(num_rows=50, dim=6, seed=0):
@@ -61,6 +62,18 @@ def test_the_rows_are_left_alone():
     effective_rank(h)
     center_rows(h, h.mean(0))
     assert torch.equal(h, before)
+
+
+def test_smoothing_a_few_columns_at_a_time_changes_nothing(monkeypatch):
+    ends = torch.arange(50)
+    ring = torch.cat(
+        [torch.stack([ends, (ends + 1) % 50]), torch.stack([(ends + 1) % 50, ends])], 1
+    )
+    transition, h = adjacency_from_edges(ring, 50).transition, rows()
+    expected = smooth_rows(h, transition)
+    monkeypatch.setattr("brgcl.method.centering.ENTRIES", 100)
+    torch.testing.assert_close(smooth_rows(h, transition), expected)
+    assert torch.equal(h, rows())
 
 
 def test_uncentred_rows_are_those_that_were_centred():

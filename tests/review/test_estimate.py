@@ -107,4 +107,5 @@ def test_the_interval_holds_the_truth(odds, num_looked_at, num_checked, bulk):
         rates.append(left.rate)
         truths.append(truth)
     assert held >= 51  # 95 % of 60 are 57; fewer than 51 have a chance below 0.5 %
-    assert np.mean(rates) == pytest.approx(np.mean(truths), abs=0.012)
+    slack = 0.005 if odds == 1 else 0.015  # the detector's word counts for five decisions
+    assert np.mean(rates) == pytest.approx(np.mean(truths), abs=slack)

@@ -65,3 +65,16 @@ def test_brgcl_reads_the_labels_that_it_wrote(start, tmp_path):
     )
     found = {n: data.class_names[y] for n, y in zip(data.node_ids, data.y, strict=True) if y >= 0}
     assert found == dict(zip(frame["node_id"], frame["label"], strict=True))
+
+
+def test_a_run_that_took_decisions_over_still_knows_what_was_given(start, run):
+    session = start()
+    session.decide("r1", 0, "accept", None, 0)
+    before = corrected_labels(session.content, session.decisions.state())
+    suspects = pd.read_parquet(run / "suspects.parquet")
+    suspects.loc[0, "given"] = suspects.loc[0, "suggested"]
+    suspects.to_parquet(run / "suspects.parquet", index=False)
+    again = start()
+    after = corrected_labels(again.content, again.decisions.state())
+    pd.testing.assert_frame_equal(before, after)
+    assert after["changed"].sum() == 1

@@ -133,7 +133,7 @@ def test_decisions_outlive_a_new_run_where_the_label_is_the_same(start, run):
     again = start()
     assert again.earlier() == {"applies": 4, "stale": 1}
     summary = again.summary()
-    assert (summary["num_decided"], summary["num_changed"]) == (4, 2)
+    assert (summary["num_decided"], summary["num_changed"]) == (4, 3)
     assert summary["error_left"]["num_checked"] == 0
     states = {state["place"]: state for state in again.changes(0)["states"]}
     assert "kind" in states[0]

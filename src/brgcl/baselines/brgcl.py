@@ -69,6 +69,13 @@ METHOD = Method(
         **dict.fromkeys(("drop1", "drop2", "mask1", "mask2", "tau"), GRACE),
         **dict.fromkeys(("alpha", "propagation_steps"), APPNP),
     },
+    space={
+        "lr": (5e-4, 1e-3, 2e-3),
+        "tau": (0.2, 0.4, 0.8),
+        "dim": (128, 256, 512),
+        "proto_weight": (0.1, 0.3, 1.0),
+        "epochs": (100, 200),
+    },
     deviations=("Every reading of the paper is in [deviations.md](deviations.md), one line each.",),
     resumable=True,
     version=2,
@@ -84,6 +91,7 @@ PAPER = replace(
         "default": {**PAPER_LITERAL, "xi": 0.2, "gamma0": 0.3},  # those of cora
         **{name: {"xi": xi, "gamma0": gamma0} for name, (xi, gamma0) in PAPER_TABLE.items()},
     },
+    space={},
     reduced={name: {"num_negatives": 256} for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")},
     deviations=("It takes the printed side of [deviations.md](deviations.md) wherever it can.",),
 )

@@ -141,10 +141,13 @@ def _tell_earlier(session: "Session") -> None:
 
 def _sentence(summary: dict[str, Any]) -> str:
     left = summary["error_left"]
+    sure = f"{100 * left['low']:.1f} to {100 * left['high']:.1f} %"
+    if not left["num_checked"]:
+        sure = "says the detector alone: no random node was checked"
     return (
         f"{summary['num_suspects_decided']:,} of {summary['num_suspects']:,} suspects decided, "
         f"{summary['num_changed']:,} labels changed; about {100 * left['rate']:.1f} % of the "
-        f"labels are still wrong ({100 * left['low']:.1f} to {100 * left['high']:.1f} %)."
+        f"labels are still wrong ({sure})."
     )
 
 

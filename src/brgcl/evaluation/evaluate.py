@@ -33,6 +33,7 @@ from brgcl.evaluation.score import (
 from brgcl.methods import find_method
 from brgcl.noise.graph import Noise
 from brgcl.noise.spec import LABEL_NOISE, parse_noise
+from brgcl.notebook import evaluation_html
 from brgcl.tasks.agreement import Agreement, cross_validated_agreement
 from brgcl.tasks.checks import check_labels, check_num_clusters, class_name
 from brgcl.tasks.classify import NodeClassifier
@@ -129,6 +130,9 @@ class Evaluation:
         }
         columns |= {name: column.numpy() for name, column in own.items() if column is not None}
         return pd.DataFrame(columns)
+
+    def _repr_html_(self) -> str:
+        return evaluation_html(self)
 
     def _classification(self) -> dict[str, Any]:
         outcomes = [run.outcome for run in self.runs]

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brgcl.method.confidence import propagate_from
+from brgcl.method.confidence import ENTRIES, propagate_from
 from brgcl.method.sparse import Matrix
 
 ROUNDING = 1e-5  # a row this close to the mean is the mean, up to rounding
@@ -57,7 +57,14 @@ def smooth_rows(z: Tensor, transition: Matrix, *, alpha: float = 0.1, T: int = 6
         alpha: Share of its own row that a node keeps in each step.
         T: Number of steps, of which the first is the start.
     """
-    return F.normalize(propagate_from(z, transition, alpha, T), dim=1)
+    width = max(1, ENTRIES // len(z))
+    if width >= z.shape[1]:
+        return F.normalize(propagate_from(z, transition, alpha, T), dim=1)
+    smooth = torch.empty_like(z)
+    for first in range(0, z.shape[1], width):  # columns do not mix
+        columns = z[:, first : first + width].contiguous()
+        smooth[:, first : first + width] = propagate_from(columns, transition, alpha, T)
+    return F.normalize(smooth, dim=1, out=smooth)
 
 
 def effective_rank(h: Tensor, max_rows: int = 2000) -> float:

@@ -2,13 +2,13 @@ r"""The share of labels that are still wrong after a review.
 
 Labelled nodes are divided into strata by score (`strata.py`). A stratum b has two unknown rates:
 \theta_b, how many of its given labels are wrong, and \phi_b, how many of its suggestions are. The
-detector's own probabilities are the prior, with the weight of n_0 = 2 decisions, and what people
+detector's own probabilities are the prior, with the weight of n_0 = 5 decisions, and what people
 decided one by one is the evidence:
 
     \theta_b ~ Beta(n_0 m_b + k_b, n_0 (1 - m_b) + n_b - k_b),
 
-where m_b is the mean of 1 - score over the stratum, and k_b of n_b given labels that were looked at
-were wrong; \phi_b likewise, with 1 - probability of the suggestion. Then
+where m_b is the mean of 1 - score over the undecided nodes of b, and k_b of n_b given labels that
+were looked at were wrong; \phi_b likewise, with 1 - probability of the suggestion. Then
 
     errors left = sum_b  Binomial(undecided nodes of b, \theta_b)
                        + Binomial(nodes of b that were accepted in bulk, \phi_b);
@@ -36,7 +36,7 @@ from brgcl.review.strata import flagged_strata, other_strata
 if TYPE_CHECKING:
     import numpy as np
 
-PRIOR = 2.0  # decisions that the detector's own probabilities are worth
+PRIOR = 5.0  # decisions that the detector's own probabilities are worth
 NUM_DRAWS, LEVEL, TINY = 4000, 0.95, 1e-6
 
 
@@ -105,9 +105,10 @@ def error_left(
             (open_, label_wrong, 1 - score),
             (bulk, suggestion_wrong, 1 - probability),
         ):
-            size = int(left[nodes].sum())
+            rest = nodes[left[nodes]]
+            size = len(rest)
             if size:
-                expected = float(np.clip(doubt[nodes], 0, 1).mean())
+                expected = float(np.clip(doubt[rest], 0, 1).mean())
                 found = float(wrong[seen].sum())
                 a = PRIOR * expected + found
                 b = PRIOR * (1 - expected) + len(seen) - found

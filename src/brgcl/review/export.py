@@ -23,10 +23,12 @@ def corrected_labels(content: Content, state: State) -> "pd.DataFrame":
 
     rows = []
     for node in sorted(content.labels, key=content.row.__getitem__):
-        given, event = content.labels[node], state.decision(node)
-        valid = event is not None and holds(event, content.labels)
-        label = event.label if event is not None and valid else given
-        rows.append([node, label, given, label != given, valid])
+        label = given = content.labels[node]
+        event = state.decision(node)
+        decided = event is not None and holds(event, content.labels)
+        if event is not None and decided:  # the run may have taken the decided label over
+            label, given = str(event.label), event.given
+        rows.append([node, label, given, label != given, decided])
     return pd.DataFrame(rows, columns=["node_id", "label", "label_given", "changed", "decided"])
 
 

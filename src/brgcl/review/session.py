@@ -229,7 +229,7 @@ class Session:
             for event in state.decided()
             if holds(event, self.content.labels)
         }
-        changed = sum(e.label != self.content.labels[e.node] for e in events.values())
+        changed = sum(event.label != event.given for event in events.values())
         return {
             "num_labelled": len(suspects),
             "num_suspects": int(flagged.sum()),

@@ -1,11 +1,12 @@
 /* Colours of classes and numbers. Classes differ by colour and then by shape, so that 72 of them
- * stay apart, also for readers who see few colours; colours after Okabe & Ito (2008). */
+ * stay apart, also for readers who see few colours; six colours after Okabe &
+ * Ito (2008) and two more that keep apart from them for every kind of colour blindness. */
 "use strict";
 
 const BrgclPalette = (() => {
   const CLASSES = {
-    light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a7a00", "#6a3d9a"],
-    dark: ["#4a9fe0", "#f0b13c", "#1fbf92", "#e29ac0", "#8fd0f5", "#f07d2e", "#c9b83a", "#a98be0"],
+    light: ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#6b2a10", "#7a1fd0"],
+    dark: ["#2f86e0", "#e69f00", "#00a87a", "#d584b0", "#7cc8f5", "#e0611a", "#e7e79d", "#a44dff"],
   };
   const NUMBERS = {
     confidence: {

@@ -29,15 +29,18 @@ export class Matrix {
 
   /** Show how many suspects of each cell are left, counts[suggested][given], and the picked one. */
   update(counts, given, suggested) {
-    const most = Math.max(1, ...counts.flat());
+    const shares = this.transition || counts;
+    const others = shares.flatMap((cells, row) => cells.filter((_, column) => column !== row));
+    const most = Math.max(1e-9, ...others); // the darkest cell; those on the diagonal are pale
     this.cells.forEach((cells, row) => cells.forEach((cell, column) => {
-      const share = this.transition ? this.transition[row][column] : counts[row][column] / most;
+      const share = shares[row][column] || 0;
       const count = counts[row][column];
       const same = row === column;
       cell.textContent = count || "";
-      cell.style.background = `rgb(var(--heat) / ${same ? 0.08 : 0.06 + 0.94 * Math.min(1, Math.sqrt(share || 0))})`;
-      cell.style.color = !same && share > 0.25 ? "var(--card)" : "";
-      const chance = this.transition ? `${percent(share || 0)} of ${this.classes[row]} are given as ${this.classes[column]}; ` : "";
+      const depth = same ? 0.05 : 0.08 + 0.72 * Math.sqrt(share / most);
+      cell.style.background = `rgb(var(--heat) / ${depth})`;
+      cell.style.color = depth > 0.6 ? "var(--card)" : "";
+      const chance = this.transition ? `${percent(share)} of ${this.classes[row]} are given as ${this.classes[column]}; ` : "";
       cell.title = `${chance}${count} suspects left`;
       cell.setAttribute("aria-label", `true ${this.classes[row]}, given ${this.classes[column]}: ${cell.title}`);
       cell.setAttribute("aria-pressed", String(given === column && suggested === row));

@@ -338,7 +338,9 @@ function merge(reply) {
   const skipped = states.filter((state) => state.skipped).length;
   $("progress-note").textContent = `${num_changed.toLocaleString("en")} labels changed${skipped ? `, ${skipped} skipped` : ""}`;
   $("left-rate").textContent = percent(error_left.rate);
-  $("left-note").textContent = `${(100 * error_left.low).toFixed(1)} to ${percent(error_left.high)}; ${error_left.num_checked} of ${num_drawn} random nodes checked`;
+  const checked = `${error_left.num_checked} of ${num_drawn} random nodes checked`;
+  const ends = `${(100 * error_left.low).toFixed(1)} to ${percent(error_left.high)}`;
+  $("left-note").textContent = `${error_left.num_checked ? ends : "says the detector alone"}; ${checked}`;
   widest = Math.max(widest, error_left.high); // the bar keeps its scale while the interval narrows
   const [range, point] = $("interval").children;
   range.style.left = length(error_left.low / widest);
