@@ -225,9 +225,9 @@ def test_labels_are_wanted_by_a_supervised_method_before_it_trains(refused):
 BAD_ARGUMENTS = {
     "no such file": ("embed --edges absent.csv", "absent.csv: no such file"),
     "a folder for a file": ("embed --edges .", "unknown kind of table"),
-    "both": ("embed cora --edges e.csv", "either the data set 'cora' or files"),
-    "both, by labels": ("classify demo --labels y.csv", "either the data set 'demo' or files"),
-    "neither": ("embed", "no graph given; name a data set (brgcl datasets) or give --edges FILE"),
+    "both": ("embed cora --edges e.csv", "either 'cora' or files"),
+    "both, by labels": ("classify demo --labels y.csv", "either 'demo' or files"),
+    "neither": ("embed", "no graph given; name a data set (brgcl datasets) or a graph folder, or give"),
     "features alone": ("embed --features x.csv", "no graph given"),
     "unknown data set": (
         "classify citeser",

@@ -16,7 +16,6 @@ there, so a conversion that was killed leaves nothing that could be opened.
 """
 
 import json
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +56,11 @@ def open_graph(folder: str | Path) -> Data:
         edge_index[0] = torch.repeat_interleave(indptr.diff())
         edge_index[1] = indices
         data = Data(x=_open_attributes(path, about), edge_index=edge_index, num_nodes=N)
-        data.y = map_array(path / "y.npy")
+        data.y = _read_array(path / "y.npy")
         for name in ("weights", *MASKS):
             if f"{name}.npy" in about["files"]:
-                data["edge_weight" if name == "weights" else name] = map_array(path / f"{name}.npy")
+                field = "edge_weight" if name == "weights" else name
+                data[field] = _read_array(path / f"{name}.npy")
         data.node_ids = _open_ids(path, about)
         data.class_names, data.name = list(about["class_names"]), str(about["name"])
         if not (len(indptr) - 1 == len(data.y) == len(data.node_ids) == data.x.shape[0] == N):
@@ -89,10 +89,12 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def map_array(path: Path) -> Tensor:
-    """A tensor that reads a `.npy` file where it lies; it must not be written to."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.from_numpy(np.load(path, mmap_mode="r", allow_pickle=False))
+    """A tensor that reads a `.npy` file where it lies; what is written to it stays in memory."""
+    return torch.from_numpy(np.load(path, mmap_mode="c", allow_pickle=False))
+
+
+def _read_array(path: Path) -> Tensor:
+    return torch.from_numpy(np.load(path, allow_pickle=False))
 
 
 def save_graph(data: Data, folder: str | Path, *, overwrite: bool = False) -> None:
