@@ -1,10 +1,20 @@
+import importlib.util
+import json
+
 import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
 
 from brgcl.errors import InputError
-from brgcl.tasks.label_errors import find_label_errors
+from brgcl.tasks import out_of_fold
+from brgcl.tasks.label_errors import find_label_errors, flag, judge_labels
+
+
+@pytest.fixture(autouse=True)
+def one_choice_of_folds(monkeypatch):
+    """Repeats cost time and change nothing that is tested here."""
+    monkeypatch.setattr(out_of_fold, "REPEATS", ())
 
 
 def blobs(per_class=15, num_classes=3, spread=0.15):
@@ -71,9 +81,14 @@ def test_ids_and_class_names_come_back(planted):
     ends = torch.arange(44)
     graph = Data(x=z, edge_index=torch.stack([ends, ends + 1]), node_ids=ids, class_names=names)
     frame = find_label_errors(z, given, graph=graph)
-    errors = frame[frame["is_error"]].set_index("node")
-    assert set(errors.index) == {f"paper-{i}" for i in PLANTED}
-    assert tuple(errors.loc["paper-2", ["given", "suggested"]]) == ("green", "red")
+    rows = frame.set_index("node")
+    assert set(frame["node"][:5]) == {f"paper-{i}" for i in PLANTED}
+    assert tuple(rows.loc["paper-2", ["given", "suggested"]]) == ("green", "red")
+    assert rows.loc["paper-2", "neighbours_suggested"] == 1
+    assert rows.loc["paper-2", "neighbours_given"] == 0
+    assert "paper-" in rows.loc["paper-2", "nearest"]
+    assert "neighbours and" in rows.loc["paper-2", "evidence"]
+    assert "'red'" in rows.loc["paper-2", "evidence"]
 
 
 def test_errors_are_found_with_few_labels_per_class(planted):
@@ -81,8 +96,8 @@ def test_errors_are_found_with_few_labels_per_class(planted):
     few = torch.full_like(given, -1)
     few[[0, 1, 2, 3, 15, 18, 19, 20, 30, 32, 33]] = given[[0, 1, 2, 3, 15, 18, 19, 20, 30, 32, 33]]
     frame = find_label_errors(z, few)
-    assert frame["node"][0] == 2
-    assert frame[frame["is_error"]]["node"].tolist() == [2]
+    assert tuple(frame.loc[0, ["node", "given", "suggested"]]) == (2, 1, 0)
+    assert frame["is_error"][1:].sum() == 0
 
 
 def test_input_is_left_as_it_was_and_the_result_repeats(planted):
@@ -100,3 +115,206 @@ def test_wrong_labels_are_refused(planted):
         find_label_errors(z, given[:44])
     with pytest.raises(InputError, match="no node has a label"):
         find_label_errors(z, torch.full((45,), -1))
+
+
+def test_a_single_class_and_a_wrong_rate_are_refused(planted):
+    z, _, given = planted
+    with pytest.raises(InputError, match="all labels are the same"):
+        find_label_errors(z, torch.zeros(45))
+    with pytest.raises(InputError, match=r"fdr must be in \[0, 1\), got 1"):
+        find_label_errors(z, given, fdr=1)
+    with pytest.raises(InputError, match="as many rows each"):
+        find_label_errors([z, z[:40]], given)
+    graph = Data(x=z[:40], edge_index=torch.empty(2, 0, dtype=torch.long))
+    with pytest.raises(InputError, match="the graph has 40 nodes but z has 45 rows"):
+        find_label_errors(z, given, graph=graph)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("certain", [1] * 45, "certain must be a mask with 45 entries"),
+        ("confidence", [0.5], "confidence must have 45 entries"),
+        ("pred_probs", np.ones((45, 2)), r"pred_probs must have shape \(45, 3\)"),
+        ("pred_probs", -np.ones((45, 3)), "pred_probs must be probabilities"),
+    ],
+)
+def test_wrong_extras_are_refused(planted, argument, value, message):
+    z, _, given = planted
+    with pytest.raises(InputError, match=message):
+        find_label_errors(z, given, **{argument: value})
+
+
+# What else is returned
+
+
+def test_the_summary_is_ready_for_json_and_agrees_with_the_table(planted):
+    z, _, given = planted
+    found = judge_labels(z, given, fdr=0.2)
+    summary = json.loads(json.dumps(found.to_dict()))
+    assert found.frame.attrs == found.to_dict()
+    assert summary["num_labelled"] == 45
+    assert summary["num_suspects"] == int(found.frame["is_error"].sum())
+    assert sum(move["count"] for move in summary["classes"]) == summary["num_suspects"]
+    low, high = summary["error_interval"]
+    assert low <= summary["estimated_error_rate"] <= high
+    assert summary["estimated_error_rate"] == pytest.approx(1 - found.frame["score"].mean())
+    assert summary["fdr_target"] == 0.2
+    assert summary["fdr_estimated"] <= 0.2
+    assert set(summary["error_rate_by_class"]) == {"0", "1", "2"}
+
+
+def test_rows_are_distributions_in_the_order_of_the_graph(planted):
+    z, _, given = planted
+    labels = given.clone()
+    labels[::4] = -1
+    found = judge_labels(z, labels)
+    assert torch.equal(found.nodes, (labels >= 0).nonzero().squeeze(1))
+    assert torch.equal(found.given, labels[labels >= 0])
+    ones = torch.ones(len(found.nodes)).double()
+    for rows in (found.pred_probs, found.posterior):
+        assert torch.allclose(rows.sum(1), ones)
+    assert torch.allclose(found.transition.sum(1), torch.ones(3).double())
+    score = dict(zip(found.frame["node"], found.frame["score"], strict=True))
+    own = found.posterior.gather(1, found.given[:, None]).squeeze(1)
+    assert [score[i] for i in found.nodes.tolist()] == pytest.approx(own.tolist())
+
+
+@pytest.mark.parametrize("level", [0.0, 0.2])
+def test_the_share_of_wrong_labels_is_estimated(level):
+    z, y = blobs(per_class=100)
+    wrong = torch.rand(300, generator=torch.Generator().manual_seed(3)) < level
+    found = judge_labels(z, torch.where(wrong, (y + 1) % 3, y))
+    low, high = found.error_interval
+    assert found.error_rate == pytest.approx(float(wrong.double().mean()), abs=0.03)
+    assert low - 0.01 <= float(wrong.double().mean()) <= high
+    if level:  # every wrong label is one class up
+        assert float(found.transition[0, 1]) > 3 * float(found.transition[0, 2])
+
+
+def test_flags_are_the_longest_run_with_a_low_mean():
+    generator = torch.Generator().manual_seed(0)
+    score = torch.rand(30, generator=generator).square()
+    candidate = torch.rand(30, generator=generator) < 0.8
+    found = flag(score, candidate, 0.1)
+    ranked = sorted((float(s), i) for i, s in enumerate(score) if candidate[i])
+    runs = [ranked[:k] for k in range(len(ranked) + 1)]
+    best = max((run for run in runs if sum(s for s, _ in run) <= 0.1 * len(run)), key=len)
+    assert found.nonzero().squeeze(1).tolist() == sorted(i for _, i in best)
+    assert not flag(score, torch.zeros(30, dtype=torch.bool), 0.5).any()
+
+
+# Shapes of the problem
+
+
+def test_a_class_of_three_is_not_judged_and_comes_last():
+    z, y = blobs(per_class=15, num_classes=4)
+    few = torch.cat([torch.arange(45), torch.tensor([45, 46, 47])])
+    names = np.array(["a", "b", "c", "rare"], dtype=object)[y[few].numpy()]
+    found = judge_labels(z[few], names)
+    assert found.not_judged == ["rare"]
+    last = found.frame.tail(3)
+    assert last["given"].tolist() == ["rare"] * 3
+    assert last["score"].isna().all()
+    assert not last["is_error"].any()
+    assert last["evidence"].str.startswith("Not judged: 'rare' has only 3 labels").all()
+    assert "rare" not in found.error_rate_by_class
+    assert not found.frame["score"][:-3].isna().any()
+    json.dumps(found.to_dict())
+
+
+@pytest.mark.parametrize(("num_classes", "per_class"), [(2, 20), (70, 8)])
+def test_few_and_many_classes(num_classes, per_class):
+    z, y = blobs(per_class, num_classes, spread=0.08)
+    given = y.clone()
+    given[::10] = (y[::10] + 1) % num_classes
+    planted = set(range(0, len(y), 10))
+    frame = find_label_errors(z, given)
+    assert len(planted & set(frame["node"][: len(planted)])) >= 0.9 * len(planted)
+
+
+def test_a_label_alone_in_its_class_is_listed_but_not_judged():
+    z, y = blobs()
+    given = y.clone()
+    given[0] = 7
+    found = judge_labels(z, given)
+    assert found.not_judged == [7]
+    assert found.frame["node"].iloc[-1] == 0
+
+
+def test_a_graph_may_have_isolated_nodes_and_no_attributes(planted):
+    z, _, given = planted
+    graph = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=45)
+    frame = find_label_errors(z, given, graph=graph).set_index("node")
+    assert frame["neighbours_given"].notna().sum() == 4
+    assert frame.loc[2, "neighbours_suggested"] == 1
+    assert "no neighbour has a label" in frame.loc[44, "evidence"]
+
+
+def test_neighbours_speak_where_representations_are_silent():
+    """Two cliques whose representations are noise; some labels are those of the other clique."""
+    z = torch.randn(100, 4, generator=torch.Generator().manual_seed(0))
+    y = torch.arange(2).repeat_interleave(50)
+    i, j = torch.triu_indices(100, 100, 1)
+    graph = Data(edge_index=torch.stack([i, j])[:, y[i] == y[j]], num_nodes=100)
+    planted = [5, 15, 30, 60, 70, 88]
+    given = y.clone()
+    given[planted] = 1 - y[planted]
+    assert sorted(find_label_errors(z, given, graph=graph)["node"][:6]) == planted
+    assert sorted(find_label_errors(z, given)["node"][:6]) != planted
+
+
+def test_several_representations_are_better_than_the_worse(planted):
+    z, _, given = planted
+    noise = torch.randn(45, 5, generator=torch.Generator().manual_seed(1))
+    frame = find_label_errors([noise, z.numpy()], given)
+    assert sorted(frame["node"][:5]) == PLANTED
+
+
+def test_confidence_is_shown(planted):
+    z, _, given = planted
+    frame = find_label_errors(z, given, confidence=torch.arange(45) / 45)
+    assert frame["prototype_confidence"].tolist() == pytest.approx((frame["node"] / 45).tolist())
+    assert find_label_errors(z, given)["prototype_confidence"].isna().all()
+
+
+def test_certain_labels_are_never_suspects(planted):
+    z, _, given = planted
+    certain = torch.zeros(45, dtype=torch.bool)
+    certain[[2, 20]] = True
+    found = judge_labels(z, given, certain=certain)
+    rows = found.frame.set_index("node")
+    assert rows.loc[[2, 20], "score"].tolist() == [1, 1]
+    assert not rows.loc[[2, 20], "is_error"].any()
+    assert rows.loc[2, "evidence"] == "Known to be right."
+    assert sorted(found.frame["node"][:4]) == sorted(set(PLANTED) - {2})
+
+
+# Probabilities of others
+
+
+def test_given_probabilities_replace_ours(planted):
+    z, y, given = planted
+    p = torch.full((45, 3), 0.05).scatter(1, y[:, None], 0.9)
+    frame = find_label_errors(torch.randn_like(z), given, pred_probs=p.numpy())
+    assert sorted(frame["node"][:5]) == PLANTED
+
+
+def test_columns_of_given_probabilities_are_class_numbers(planted):
+    z, y, given = planted
+    wide = torch.full((45, 6), 0.01).scatter(1, 2 * y[:, None], 0.9)
+    frame = find_label_errors(z, 2 * given, pred_probs=wide)
+    assert sorted(frame["node"][:5]) == PLANTED
+    assert set(frame["suggested"]) <= {0, 2, 4}
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("cleanlab"), reason="cleanlab is not installed")
+def test_cleanlab_takes_our_probabilities(planted):
+    from cleanlab.filter import find_label_issues
+
+    z, _, given = planted
+    labels = given.clone()
+    labels[[7, 8]] = -1
+    found = judge_labels(z, labels)
+    issues = find_label_issues(**found.to_cleanlab())
+    assert sorted(found.nodes[torch.from_numpy(issues)].tolist()) == PLANTED

@@ -15,6 +15,7 @@ from brgcl.tasks.out_of_fold import (
     average,
     believed,
     calibrate,
+    mostly_right,
     num_repeats,
     predict_once,
     predict_out_of_fold,
@@ -208,6 +209,15 @@ def test_certain_labels_say_nothing_of_the_noise():
     given = torch.where(certain, truth, given)
     _, found = weights(p.log()[:, :, None], given, certain)
     assert float(found.diagonal().mean()) == pytest.approx(0.7, abs=0.06)
+
+
+def test_classes_do_not_change_their_names():
+    """A predictor that is always wrong is no reason to believe that all labels are."""
+    p, given = drawn(noise_matrix(0.1, 2).double(), num=300)
+    _, T = weights(-p.log()[:, :, None], given, torch.zeros(300, dtype=torch.bool))
+    assert (T.diagonal() >= 0.5).all()
+    raised = mostly_right(torch.tensor([[0.1, 0.9], [0.3, 0.7]]))
+    assert torch.allclose(raised, torch.tensor([[0.5, 0.5], [0.3, 0.7]]))
 
 
 def test_a_certain_label_is_the_true_class():

@@ -210,7 +210,8 @@ def _judge(
     one_hot = F.one_hot(given, C).bool()
     few = torch.bincount(given, minlength=C) < LEAST_LABELS  # classes that are not judged
     judged = ~few[given] | certain
-    q = torch.where(judged[:, None], found.posterior, one_hot.double())
+    kept = certain | ~judged
+    q = torch.where(kept[:, None], one_hot.double(), found.posterior)
     score, suggested = q[one_hot], q.argmax(1)
     is_error = flag(score, judged & ~certain & (suggested != given), fdr)
 

@@ -2,15 +2,15 @@
 
 The labelled nodes fall into folds at random, whatever their labels. For a fold f,
 
-    p_i ~ exp(sum_r w_r log p_ir + b n_i)                 for i in f
+    p_i ~ exp(sum_r w_r log p_ir + b n_i + c m_i)                 for i in f
 
 p_ir are predictions of several classifiers, fitted to labels outside f as far as a label-noise
-model believes them, and n_i is the mean belief of the neighbours less that of all nodes; a
-neighbour whose label is outside f is believed as far as its label and its prediction agree.
+model believes them. n_i is the mean belief of the neighbours, where one with a label outside f is
+believed as far as its label and its prediction agree; m_i is the mean of these labels as given.
 Nothing that goes into p_i has seen a label of f: not the classifiers, not the beliefs, and neither
-w, b nor the transition matrix T. These maximise sum_j log (p_j T)[l_j] over the labels outside f,
-where p_j is predicted without the labels of f and those of the fold of j. So every pair of folds is
-held out once. All is repeated with other folds, and the predictions are averaged.
+w, b, c nor the transition matrix T. These maximise sum_j log (p_j T)[l_j] over the labels outside
+f, where p_j is predicted without the labels of f and those of the fold of j. So every pair of folds
+is held out once. All is repeated with other folds, and the predictions are averaged.
 
 docs/find-errors.md gives the reasons.
 """
@@ -38,6 +38,7 @@ Report = Callable[[int, int, str], None]
 FOLDS = 5
 REPEATS = ((1_000, 5), (10_000, 3))  # up to so many labels, so many times; else once
 STEPS = 300  # of EM for the weights and the transition matrix, at most
+FIRST = 10  # of them that change the weights alone
 SETTLED = 1e-4  # the largest change of T in the last step
 TOLERANCE = 1e-5  # of the classifiers, of which there are many
 
@@ -141,7 +142,7 @@ def judge_folds(
     for i, fold in enumerate(folds):
         x = predictors_without(i)
         seen = outside.index_fill(0, data.nodes, True).index_fill(0, fold, False)
-        around = data.neighbours is not None
+        around = 0 if data.neighbours is None else 2
         w, T = weights(x[seen], data.labels[seen], data.certain[seen], neighbours=around)
         p[fold] = (x[fold] @ w).softmax(1)
         q[fold] = believed(p[fold], T, data.labels[fold], data.certain[fold])
@@ -152,7 +153,7 @@ def predictors(data: Labelled, hidden: Tensor) -> Tensor:
     """What can be said of all nodes with some labels hidden, `(N, C, R)`.
 
     The log-probabilities by the label-noise model and by a logistic regression on each of
-    `data.rows`, and last the beliefs of the neighbours.
+    `data.rows`; and last, of the neighbours, the beliefs and the labels as given.
     """
     labels = data.labels.index_fill(0, hidden, -1)
     noise = LabelNoiseModel().run_em(data.z, labels, data.num_classes)
@@ -167,39 +168,43 @@ def predictors(data: Labelled, hidden: Tensor) -> Tensor:
         p = torch.stack(x).mean(0).softmax(1)
         own = believed(p[nodes], noise.transition_, given, certain)
         x.append(surroundings(p.index_copy(0, nodes, own), data.neighbours))
+        centred = torch.zeros_like(p).index_copy(0, nodes, one_hot - one_hot.mean(0))
+        x.append(data.neighbours @ centred)
     return torch.stack(x, 2).double()
 
 
 def weights(
-    x: Tensor, given: Tensor, certain: Tensor, *, neighbours: bool = False
+    x: Tensor, given: Tensor, certain: Tensor, *, neighbours: int = 0
 ) -> tuple[Tensor, Tensor]:
     """Find w and T that maximise sum_j log (softmax(x_j w) T)[l_j], with priors, by EM.
 
-    w_r ~ N(1 / R, 1) for predictions, N(0, 4) for the neighbours. The step for w is that of
-    Newton's method for sum_j sum_c q_jc log softmax(x_j w)_c.
+    w_r ~ N(1 / R, .1) for the R predictions, and N(0, 4) for the neighbours. The step for w is
+    that of Newton's method for sum_j sum_c q_jc log softmax(x_j w)_c.
 
     Args:
-        x: Log-probabilities, and the neighbours last, `(L, C, R)`.
+        x: Log-probabilities, and last what neighbours say, `(L, C, R)`.
         given: Labels, `(L,)`.
         certain: Mask of labels that are right; T says nothing of them, `(L,)`.
-        neighbours: Whether the last predictor is that of the neighbours.
+        neighbours: How many of the predictors are those of neighbours.
     """
     C, R = x.shape[1:]
     own = R - neighbours
     centre = torch.cat([x.new_full((own,), 1 / own), x.new_zeros(R - own)])
-    precision = torch.cat([x.new_ones(own), x.new_full((R - own,), 0.25)])
+    precision = torch.cat([x.new_full((own,), 10.0), x.new_full((R - own,), 0.25)])
     one_hot, free = F.one_hot(given, C).to(x), ~certain
     prior = transition_prior(len(given), C)
     w, T = centre.clone(), noise_matrix(0.2, C).to(x)
-    for _ in range(STEPS):
+    for step in range(STEPS):
         p = (x @ w).softmax(1)
         q = believed(p, T, given, certain)
-        T, before = estimated_transition(q[free], one_hot[free], prior), T
+        before = T
+        if step >= FIRST:
+            T = mostly_right(estimated_transition(q[free], one_hot[free], prior))
         mean = torch.einsum("lc,lcr->lr", p, x)
         gradient = torch.einsum("lc,lcr->r", q - p, x) - precision * (w - centre)
         curvature = torch.einsum("lcr,lcs->rs", p[:, :, None] * x, x) - mean.T @ mean
         w = w + torch.linalg.solve(curvature + precision.diag(), gradient)
-        if float((T - before).abs().max()) < SETTLED:
+        if step > FIRST and float((T - before).abs().max()) < SETTLED:
             break
     return w, T
 
@@ -208,6 +213,17 @@ def believed(p: Tensor, T: Tensor, given: Tensor, certain: Tensor) -> Tensor:
     """Posterior of the true classes; a certain label is the true class, `(L, C)`."""
     one_hot = F.one_hot(given, p.shape[1]).to(p)
     return torch.where(certain[:, None], one_hot, posterior(p, T, given))
+
+
+def mostly_right(T: Tensor) -> Tensor:
+    """Raise the diagonal to the largest entry of each row, rows summing to 1.
+
+    A class is given its own label at least as often as any other. Without that, classes under
+    other names explain the labels just as well.
+    """
+    T = T.clone()
+    T.diagonal().copy_(T.max(1).values)
+    return T / T.sum(1, keepdim=True)
 
 
 def transition_prior(num_labels: int, num_classes: int) -> float:
