@@ -69,7 +69,7 @@ def measure(dataset: str, labelled: str, noise: str, level: float, seed: int) ->
     def score(labels: Tensor) -> float:
         return gcn_accuracy(graph, labels, truth, test, dataset, seed)
 
-    rankings = {}
+    rankings: dict[str, dict[str, Any]] = {}
     for name in RANKINGS:
         found = rank(name, graph, given, dataset, seed)
         order = found.nodes[found.score.argsort(stable=True)]

@@ -52,6 +52,7 @@ def method_facts(method: Method) -> str:
         _settings(method),
         _presets("Presets", method.presets),
         _presets('For tables on expensive graphs (`preset = "reduced"`)', method.reduced),
+        _space(method),
         f"**What differs.** {' '.join(method.deviations) or 'Nothing that we know of.'}",
         f"**Cost.** {method.cost[0].upper()}{method.cost[1:]}.",
     ]
@@ -84,6 +85,15 @@ def _presets(title: str, presets: Mapping[str, Mapping[str, Any]]) -> str:
         for name, settings in presets.items()
     ]
     return "\n".join([f"{title}:", "", *lines]) if lines else ""
+
+
+def _space(method: Method) -> str:
+    values = (
+        f"`{name}` {', '.join(f'{value:g}' for value in tried)}"
+        for name, tried in method.space.items()
+    )
+    told = "; ".join(values)
+    return f"**Tuned** by `brgcl tune --method {method.name}`: {told}." if told else ""
 
 
 def _between(text: str, begin: str, end: str, body: str) -> str:

@@ -22,12 +22,13 @@ from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 from brgcl.evaluation.paired import paired_difference
 from brgcl.methods import METHODS
+from brgcl.tune.equal import EqualTuning
 
 ORDER = (
     "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
     "ladder", "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
     "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
-    "probe", "negatives",
+    "probe", "negatives", "detection", "detection-few",
 )  # fmt: skip
 FLOOR = "smooth"  # what one gets without training
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
@@ -46,6 +47,7 @@ def results_page(
     searches: Mapping[str, Search],
     conclusions: str,
     pictures: Mapping[str, str],
+    tunings: Sequence[EqualTuning] = (),
 ) -> str:
     """Write the page.
 
@@ -54,6 +56,7 @@ def results_page(
         searches: What tuning found, by graph.
         conclusions: Text for its beginning.
         pictures: Picture of an experiment, as an address relative to the page.
+        tunings: What `brgcl tune --method` chose.
     """
     experiments = [load_experiment(name) for name in ORDER]
     parts = [
@@ -62,6 +65,7 @@ def results_page(
         conclusions,
         _compared(experiments, records),
         _filled(experiments, records),
+        tuning_section(tunings),
     ]
     for experiment in experiments:
         parts.append(_section(experiment, records, searches, pictures.get(experiment.name)))
@@ -211,6 +215,35 @@ def _filled(experiments: Sequence[Experiment], records: Mapping[str, Record]) ->
             *rows,
         ]
     )
+
+
+def tuning_section(tunings: Sequence[EqualTuning]) -> str:
+    """How every tuned row was tuned: trials, choice, gain and commit."""
+    if not tunings:
+        return ""
+    lines = [
+        "## Equal tuning",
+        "",
+        "`brgcl tune GRAPH --method NAME` ([tuning.md](tuning.md#any-method)) "
+        "gives every method the same trials. Accuracy on validation nodes in per cent, mean of n "
+        "scores; the default stays unless another setting gains two standard errors. The tables "
+        "below have the defaults of [methods.md](methods.md); rows that are not listed here had no "
+        "such trials.",
+        "",
+        "| Method | Graph | Trials | n | Default | Choice | Its settings | Gain | Commit |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for each in tunings:
+        default, chosen = each.default, each.chosen
+        changes = ", ".join(f"`{name}={value}`" for name, value in chosen.changes.items())
+        gain = f"{100 * chosen.gain:+.1f} ± {100 * chosen.gain_error:.1f}" if changes else ""
+        values = [
+            each.method, each.dataset, str(each.trials), str(each.n),
+            f"{100 * default.accuracy:.1f}", f"{100 * chosen.accuracy:.1f}", changes or "default",
+            gain, " ".join(commit[:10] for commit in each.commit.split()),
+        ]  # fmt: skip
+        lines.append(f"| {' | '.join(values)} |")
+    return "\n".join(lines)
 
 
 def _graphs(experiments: Sequence[Experiment]) -> list[str]:

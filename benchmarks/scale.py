@@ -2,33 +2,50 @@
 
     python benchmarks/scale.py run --out scale.jsonl        (resumes)
     python benchmarks/scale.py show scale.jsonl             (a table in Markdown)
+    python benchmarks/scale.py large --sizes 20k,100k,1m --out scale.json
+    python benchmarks/scale.py ranks --sizes 50k --out scale.json
 
 Each method is trained for two epochs at its usual width, in a process of its own, on pubmed, on
 coauthor-cs and on a generated graph of 160,000 nodes with 128 attributes and 90,000 labels. What is
 recorded is the peak memory of that process and the processor time, or the sentence with which the
 method refuses. Memory does not depend on the number of epochs; nrgnn, whose candidates grow with
 its pseudo labels, takes every prediction for one.
+
+"large" trains BRGCL for some epochs on generated graphs with 20 neighbours and 128 attributes per
+node. It records the seconds of an epoch and of what follows the last one, the peak memory, and how
+far the clusters are the planted classes (NMI), beside K-means on the
+representations and on raw attributes.
+
+"ranks" trains on such a graph with 1 and 2 ranks of one thread each, several times in turn. It
+records the seconds of an epoch on the wall and on the processor of the busiest rank, and by how
+much losses and prototypes differ from those of one rank.
 """
 
 import argparse
 import dataclasses
+import itertools
 import json
+import os
+import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import torch
 
+from brgcl.atomic_files import write_json
 from brgcl.data import load_dataset, make_graph
 from brgcl.errors import InputError
 from brgcl.evaluation.protocol import draw_noisy_graph
 from brgcl.evaluation.score import fit_one
-from brgcl.machine import peak_memory
+from brgcl.machine import peak_memory, processor
 from brgcl.methods import METHODS
 from brgcl.noise.graph import Noise
 
 GRAPHS = ("pubmed", "coauthor-cs", "160k")
+CLASSES = 20  # planted in the large generated graphs; a price of 0.03 allows 33 clusters at most
 SHORT = ("epochs", "pretrain_epochs", "iterations")
 
 
@@ -110,6 +127,139 @@ def table(file: Path) -> str:
     return "\n".join([*lines, "", *said] if said else lines)
 
 
+def train_large(num_nodes: int, mode: str, epochs: int) -> dict:
+    """Train BRGCL on a generated graph here, and say what each stage took."""
+    from sklearn.cluster import MiniBatchKMeans
+    from sklearn.metrics import normalized_mutual_info_score as nmi
+
+    from brgcl import BRGCL
+    from brgcl.machine import forget_peak_memory
+
+    start = time.process_time()
+    data = make_graph(num_nodes, num_classes=CLASSES, num_features=128, avg_degree=20.0)
+    made = {"seconds": time.process_time() - start, "peak_mb": peak_memory()}
+    forget_peak_memory()
+    ends = []
+    start, wall = time.process_time(), time.perf_counter()
+    model = BRGCL(mode=mode, epochs=epochs, warmup_epochs=epochs // 2)
+    model.fit(data, callback=lambda epoch: ends.append(time.process_time()))
+    end = time.process_time()
+    peak, wall = peak_memory(), time.perf_counter() - wall
+    each = [after - before for before, after in itertools.pairwise(ends)]
+    k_means = MiniBatchKMeans(CLASSES, random_state=0, n_init=3)
+    planted = data.y.numpy()
+    return {
+        "graph": made,
+        "cpu_seconds": end - start,
+        "wall_seconds": wall,
+        "before_epochs_seconds": ends[0] - start - each[0],
+        "epoch_seconds": statistics.median(each),
+        "after_epochs_seconds": end - ends[-1],
+        "peak_mb": peak,
+        "clusters": model.num_clusters_,
+        "nmi": nmi(planted, model.pseudo_labels_.numpy()),
+        "nmi_kmeans": nmi(planted, k_means.fit_predict(model.representations_.numpy())),
+        "nmi_kmeans_raw": nmi(planted, k_means.fit_predict(data.x.to_dense().numpy())),
+        "losses": [epoch.loss for epoch in model.history_],
+    }
+
+
+def large(out: Path, sizes: list[str], modes: list[str], epochs: int) -> None:
+    """Train on each size in each mode, each in a process of its own; what is known is kept."""
+    known = json.loads(out.read_text()) if out.exists() else {}
+    for size in sizes:
+        for mode in modes:
+            name = f"{size} {mode} {epochs}"
+            if name in known:
+                continue
+            command = [sys.executable, "-W", "ignore", __file__, "large-one", size, mode]
+            found = subprocess.run(
+                [*command, str(epochs)], capture_output=True, text=True, check=False
+            )
+            if found.returncode:
+                sys.exit(found.stderr)
+            about = {"processor": processor(), "threads": torch.get_num_threads()}
+            known[name] = json.loads(found.stdout.splitlines()[-1]) | about
+            write_json(out, known)
+            print(name, json.dumps(known[name]), flush=True)
+
+
+def train_rank(num_nodes: int, epochs: int, folder: Path) -> dict | None:
+    """Train as one of the ranks that torchrun started; the first says what it took."""
+    from brgcl.config import BRGCLConfig
+    from brgcl.method.train import begin_with
+    from brgcl.scale.placement import plan_for
+    from brgcl.scale.ranks import config_for_ranks, join_ranks, leave_ranks, share_graph
+    from brgcl.scale.train import train_by_parts
+
+    torch.set_num_threads(1)
+    ranks = join_ranks()
+    config = config_for_ranks(BRGCLConfig(epochs=epochs, warmup_epochs=epochs // 2), ranks)
+    data = None
+    if ranks.rank == 0:
+        data = make_graph(num_nodes, num_classes=CLASSES, num_features=128, avg_degree=20.0)
+    graph = share_graph(data, config, folder / "parts", ranks)
+    plan = plan_for(graph, config)
+    state = begin_with(tuple(graph.x.shape), config, torch.Generator().manual_seed(0))
+    ends = [time.process_time()]
+    train_by_parts(
+        state, graph, config, plan, processes=ranks,
+        after_epoch=lambda _: ends.append(time.process_time()),
+    )  # fmt: skip
+    each = torch.tensor([after - before for before, after in itertools.pairwise(ends)])
+    busiest = torch.stack(ranks.gather([each], each.dtype)).max(0).values
+    found = {
+        "epoch_seconds": statistics.median(epoch.seconds for epoch in state.history),
+        "epoch_cpu_seconds_of_the_busiest_rank": float(busiest.median()),
+        "steps_per_epoch": -(-plan.batches // plan.batches_per_step),
+        "batches_per_step": plan.batches_per_step,
+        "peak_mb": peak_memory(),
+        "losses": [epoch.loss for epoch in state.history],
+        "prototypes": state.parts["prototypes"].tolist(),
+    }
+    leave_ranks(ranks)
+    return found if ranks.rank == 0 else None
+
+
+def time_ranks(out: Path, sizes: list[str], numbers: list[int], epochs: int, repeats: int) -> None:
+    """Train with each number of ranks in turn, several times; medians are written."""
+    known = json.loads(out.read_text()) if out.exists() else {}
+    for size in sizes:
+        runs: dict[int, list[dict]] = {count: [] for count in numbers}
+        for _, count in itertools.product(range(repeats), numbers):
+            with tempfile.TemporaryDirectory() as folder:
+                launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node"]
+                found = subprocess.run(
+                    [sys.executable, "-W", "ignore", *launcher, str(count), __file__, "ranks-one",
+                     size, str(epochs), folder],
+                    env=os.environ | {"OMP_NUM_THREADS": "1"},
+                    capture_output=True, text=True, check=False,
+                )  # fmt: skip
+            if found.returncode:
+                sys.exit(found.stderr)
+            runs[count].append(json.loads(found.stdout.splitlines()[-1]))
+            print(count, {k: v for k, v in runs[count][-1].items() if k != "prototypes"})
+        first = runs[numbers[0]][0]
+        for count in numbers:
+            names = [k for k, v in first.items() if not isinstance(v, list)]
+            medians = {k: statistics.median(run[k] for run in runs[count]) for k in names}
+            apart = {
+                key: float(
+                    max((torch.tensor(run[key]) - torch.tensor(first[key])).abs().max()
+                        for run in runs[count])
+                )
+                for key in ("losses", "prototypes")
+            }  # fmt: skip
+            about = {"largest_difference": apart, "repeats": repeats, "processor": processor()}
+            known[f"{size} ranks {count} {epochs}"] = medians | about
+        write_json(out, known)
+
+
+def number(size: str) -> int:
+    """Read a size such as 20k or 1m."""
+    return int(float(size[:-1]) * {"k": 1_000, "m": 1_000_000}[size[-1]])
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -122,9 +272,40 @@ if __name__ == "__main__":
     runs.add_argument("--methods", default=",".join(METHODS))
     shows = commands.add_parser("show")
     shows.add_argument("file", type=Path)
+    larges = commands.add_parser("large")
+    larges.add_argument("--out", type=Path, required=True)
+    larges.add_argument("--sizes", default="20k,100k,1m")
+    larges.add_argument("--modes", default="partitioned")
+    larges.add_argument("--epochs", type=int, default=10)
+    times = commands.add_parser("ranks")
+    times.add_argument("--out", type=Path, required=True)
+    times.add_argument("--sizes", default="50k")
+    times.add_argument("--numbers", default="1,2")
+    times.add_argument("--epochs", type=int, default=4)
+    times.add_argument("--repeats", type=int, default=3)
+    rank_one = commands.add_parser("ranks-one")
+    rank_one.add_argument("size")
+    rank_one.add_argument("epochs", type=int)
+    rank_one.add_argument("folder", type=Path)
+    large_one = commands.add_parser("large-one")
+    large_one.add_argument("size")
+    large_one.add_argument("mode")
+    large_one.add_argument("epochs", type=int)
     options = parser.parse_args()
     if options.command == "one":
         print(json.dumps(train(options.method, options.graph)))
+    elif options.command == "large-one":
+        print(json.dumps(train_large(number(options.size), options.mode, options.epochs)))
+    elif options.command == "ranks":
+        numbers = [int(count) for count in options.numbers.split(",")]
+        time_ranks(options.out, options.sizes.split(","), numbers, options.epochs, options.repeats)
+    elif options.command == "ranks-one":
+        found = train_rank(number(options.size), options.epochs, options.folder)
+        if found is not None:
+            print(json.dumps(found))
+    elif options.command == "large":
+        sizes, modes = options.sizes.split(","), options.modes.split(",")
+        large(options.out, sizes, modes, options.epochs)
     elif options.command == "run":
         run(options.out, options.graphs.split(","), options.methods.split(","))
     else:

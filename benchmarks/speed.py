@@ -128,7 +128,12 @@ def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[st
             h = unit_rows(encoder(graph.x, graph.adjacency.normalized))
         with stage("cluster, propagate, prototypes"):
             found = find_prototypes(
-                h.detach(), graph, 0.9, config, centers, max_rounds=config.cluster_rounds
+                h.detach(),
+                graph.adjacency.transition,
+                0.9,
+                config,
+                centers,
+                max_rounds=config.cluster_rounds,
             )
             centers = found.clusters.centers
         with stage("prototype loss"):

@@ -18,6 +18,7 @@ from brgcl.benchmark.show.layout import Search
 from brgcl.benchmark.show.statistics import table_cells
 from brgcl.errors import InputError
 from brgcl.pictures import check_picture, save_picture
+from brgcl.tune.equal import read_outcomes
 from brgcl.tune.figure import plot_searches, read_searches
 from methods_page import put_measured
 from results_page import put_summary, results_page
@@ -47,7 +48,11 @@ def write_pages(folder: Path, records_file: Path) -> list[Path]:
     }
     written = plot_all(records, searches, docs / PICTURES)
     pages[docs / "results.md"] = results_page(
-        records, searches, _read(folder / "results" / "conclusions.md"), known_pictures(docs)
+        records,
+        searches,
+        _read(folder / "results" / "conclusions.md"),
+        known_pictures(docs),
+        read_outcomes(ResultsFolder(records_file).searches / "equal"),
     )
     for file, text in pages.items():
         write_text(file, text)

@@ -14,7 +14,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress", "notebook")
 PIECES = (*GROUND, "method", "data", "noise", "tasks", "contract")
-METHODS = (*PIECES, "model", "checkpoint", "baselines", "methods")
+METHODS = (*PIECES, "model", "checkpoint", "scale", "baselines", "methods")
 # Module or package -> what it may import besides itself; the longest name that fits decides.
 ARROWS = {
     "errors": (),
@@ -32,8 +32,9 @@ ARROWS = {
     "tasks": (*GROUND, "method", "data"),
     "checkpoint": (*GROUND, "method"),
     "track": ("errors", "method"),
-    "model": (*GROUND, "method", "data", "tasks", "checkpoint"),
-    "baselines": (*PIECES, "model"),
+    "scale": (*GROUND, "method", "data"),
+    "model": (*GROUND, "method", "data", "tasks", "checkpoint", "scale"),
+    "baselines": (*PIECES, "model", "scale"),
     "baselines.shared": (*GROUND, "method", "contract", "tasks", "data"),
     "methods": (*GROUND, "contract", "baselines"),
     "detectors": METHODS,
@@ -50,12 +51,14 @@ ARROWS = {
         "benchmark.run_spec", "benchmark.experiment", "benchmark.records", "benchmark.schedule",
     ),
     "tune": (*METHODS, "detectors", "evaluation", "pictures"),
+    "tune.equal": (*METHODS, "detectors", "evaluation", "benchmark"),
     "review": GROUND,
     "cli": (
         *METHODS, "detectors", "evaluation", "benchmark", "tune", "report", "review", "pictures",
         "__init__",
     ),
     "__main__": ("cli",),
+    "distributed": ("cli", "scale"),
     "__init__": (*METHODS, "track"),
 }  # fmt: skip
 HOMELESS = {"utils", "util", "helpers", "base", "misc", "common"}

@@ -186,3 +186,99 @@ def test_kill_leaves_a_whole_file(data, tmp_path):
     with pytest.raises(StopError):
         BRGCL(**{**TINY, "epochs": 100000}).fit(data, checkpoint=file, callback=stop)
     assert seen[0] >= 2
+
+
+KILLED_OFTEN = """
+import os, random, signal, sys, time
+import torch
+from pathlib import Path
+from safetensors.torch import load_file, save_file
+from brgcl import BRGCL, checkpoint, make_graph
+
+torch.set_num_threads(1)
+checkpoint.SECONDS = 0.0
+mode, num_kills, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
+settings = {"mode": mode, "num_partitions": 6} if mode == "partitioned" else {}
+settings |= {"epochs": 20 + 3 * num_kills, "warmup_epochs": 10, "hidden": 16, "dim": 8}
+
+
+def train(file, out):
+    data = make_graph(150, num_classes=3, num_features=40)
+    model = BRGCL(**settings, seed=3).fit(data, checkpoint=file)
+    weights = dict(model.encoder_.state_dict(), prototypes=model.prototypes_)
+    save_file({name: weight.contiguous() for name, weight in weights.items()}, out)
+
+
+def child(file, out):
+    process = os.fork()
+    if process == 0:
+        train(file, out)
+        os._exit(0)
+    return process
+
+
+assert os.waitpid(child(folder / "a", folder / "whole"), 0)[1] == 0
+file, moment, kills = folder / "b", random.Random(num_kills), 0
+while not (folder / "killed").exists():
+    written = lambda: file.stat().st_mtime_ns if file.exists() else 0
+    before, process = written(), child(file, folder / "killed")
+    if kills < num_kills:
+        while written() == before:  # until it goes on
+            assert os.waitpid(process, os.WNOHANG) == (0, 0), "the training ended by itself"
+            time.sleep(0.001)
+        time.sleep(moment.uniform(0, 0.02))
+        os.kill(process, signal.SIGKILL)
+        kills += 1
+    os.waitpid(process, 0)
+whole, killed = load_file(folder / "whole"), load_file(folder / "killed")
+assert whole.keys() == killed.keys()
+assert all(torch.equal(whole[name], killed[name]) for name in whole)
+print(kills)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks, so that torch is loaded once")
+@pytest.mark.parametrize("mode", ["sampled", "partitioned"])
+@pytest.mark.parametrize("num_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_training_that_is_killed_ends_as_if_it_had_not_been(tmp_path, mode, num_kills):
+    """SIGKILL at random moments, over training and over writing; each time it starts again."""
+    command = [sys.executable, "-W", "ignore", "-c", KILLED_OFTEN, mode, str(num_kills)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    found = subprocess.run(
+        [*command, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert int(found.stdout) == num_kills
+
+
+def test_a_training_by_parts_is_written_within_an_epoch(data, tmp_path, each_epoch):
+    file = tmp_path / "training"
+    settings = {**TINY, "mode": "partitioned", "num_partitions": 30, "memory_budget": 0.0003}
+    whole = BRGCL(**settings).fit(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("brgcl.scale.memory.STEP_NODES", 40)
+        stepped = BRGCL(**settings).fit(data)
+        seen = []
+
+        def stop(path, training, name):
+            save(path, training, name)
+            seen.append(int(training.parts["done"]))
+            if len(seen) > 10 and seen[-1] > 0:  # in the middle of an epoch
+                raise StopError
+
+        save = checkpoint.save_training
+        patch.setattr(checkpoint, "save_training", stop)
+        with pytest.raises(StopError):
+            BRGCL(**settings).fit(data, checkpoint=file)
+        patch.setattr(checkpoint, "save_training", save)
+        resumed = BRGCL(**settings).fit(data, checkpoint=file)
+    assert torch.equal(resumed.representations_, stepped.representations_)
+    assert torch.equal(resumed.prototypes_, stepped.prototypes_)
+    assert not torch.equal(stepped.representations_, whole.representations_)
+
+
+def test_the_time_between_writes_can_be_set(data, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(checkpoint, "save_training", lambda *arguments: written.append(arguments))
+    BRGCL(**TINY).fit(data, checkpoint=tmp_path / "training", checkpoint_every=0)
+    assert len(written) == TINY["epochs"]

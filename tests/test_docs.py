@@ -256,7 +256,7 @@ def test_commands_parse(page, line):
         assert words[0] in command.commands, f"{page}: no command {words[0]}"
         command = command.commands[words.pop(0)]
     given = command.make_context(command.name, words).params
-    if "method" in given:
+    if given.get("method") is not None:
         resolve_config(
             given["method"], given["preset"], given["file"], given["settings"], given["graph"]
         )

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from brgcl.data.files import read_graph as read_graph
     from brgcl.data.frames import from_pandas as from_pandas
     from brgcl.data.frames import to_pandas as to_pandas
+    from brgcl.data.graph_folder import open_graph as open_graph
+    from brgcl.data.graph_folder import save_graph as save_graph
     from brgcl.data.graphs import check_graph as check_graph
     from brgcl.data.graphs import from_scipy as from_scipy
     from brgcl.data.knn import knn_graph as knn_graph
@@ -53,6 +55,7 @@ else:  # importing brgcl loads none of torch, scikit-learn and pandas
             "data.datasets": ["load_dataset"],
             "data.files": ["read_graph"],
             "data.frames": ["from_pandas", "to_pandas"],
+            "data.graph_folder": ["open_graph", "save_graph"],
             "data.graphs": ["check_graph", "from_scipy"],
             "data.knn": ["knn_graph"],
             "data.libraries": ["from_igraph", "from_networkx"],

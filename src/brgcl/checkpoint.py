@@ -29,6 +29,7 @@ def save_training(path: Path, training: TrainingState, name: str) -> None:
     tensors["generator"] = training.generator.get_state()
     if training.centers is not None:
         tensors["centers"] = training.centers
+    tensors |= {f"parts.{key}": value for key, value in training.parts.items()}
     history = [dataclasses.asdict(epoch) for epoch in training.history]
     write_tensors(path, tensors, {"name": name, "history": history})
 
@@ -60,6 +61,7 @@ def load_training(path: Path, training: TrainingState, name: str) -> None:
         if "centers" in tensors:
             device = next(training.encoder.parameters()).device
             training.centers = tensors["centers"].to(device)
+        training.parts = named(tensors, "parts.")
         training.history[:] = [Epoch(**epoch) for epoch in about["history"]]
 
 
@@ -68,17 +70,19 @@ def named(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tens
     return {k.removeprefix(prefix): t for k, t in tensors.items() if k.startswith(prefix)}
 
 
-def saving(path: Path, training: TrainingState, name: str) -> Callable[[Epoch], None]:
-    """Make a function that, called after each epoch, writes the file every few seconds.
+def saving(
+    path: Path, training: TrainingState, name: str, seconds: float | None = None
+) -> Callable[[], None]:
+    """Make a function that, called after each step or epoch, writes the file every few seconds.
 
     A file that cannot be written, on a full disk for example, is warned of once; the last one that
     could is still there.
     """
     last, warned = monotonic(), False
 
-    def after_epoch(epoch: Epoch) -> None:
+    def write() -> None:
         nonlocal last, warned
-        if monotonic() - last < SECONDS:
+        if monotonic() - last < (SECONDS if seconds is None else seconds):
             return
         try:
             save_training(path, training, name)
@@ -88,4 +92,4 @@ def saving(path: Path, training: TrainingState, name: str) -> Callable[[Epoch], 
             warned = True
         last = monotonic()
 
-    return after_epoch
+    return write

@@ -37,6 +37,7 @@ Seed = Annotated[int, Interval(ge=0, le=2**32 - 1)]  # the range of NumPy and sc
 Scaling = Literal["l1", "standardize", "none"]
 Activation = Literal["relu", "prelu", "elu"]
 ViewKind = Literal["edges", "nodes", "subgraph", "diffusion"]
+Mode = Literal["auto", "full", "sampled", "partitioned"]
 
 
 @dataclass(frozen=True)
@@ -204,6 +205,9 @@ PAPER_TABLE = {
     "ogbn-arxiv": (0.25, 0.4),
 }
 
+# settings that older files do not have
+LATER = ("mode", "num_partitions", "batches_per_step", "memory_budget")
+
 
 @dataclass(frozen=True, kw_only=True)
 class BRGCLConfig(Settings):
@@ -296,6 +300,20 @@ class BRGCLConfig(Settings):
     propagation_steps: Count = setting(10, "Steps T of the propagation (T - 1 updates).")
     gamma0: Share = setting(0.3, "Fall of the confidence threshold over training.")
 
+    mode: Mode = setting(
+        "auto",
+        "Steps over the graph (full: all pairs; sampled) or parts (partitioned); auto = what fits.",
+    )
+    num_partitions: Count | None = setting(
+        None, "Parts of the graph (partitioned only); none = one per 2,500 nodes."
+    )
+    batches_per_step: Count | None = setting(
+        None, "Batches of a step, shared by ranks (partitioned only); none = 20,000 nodes, or 8."
+    )
+    memory_budget: Positive | None = setting(
+        None, "Memory beyond the graph in GB; none = that of the machine, at most 4."
+    )
+
     def __post_init__(self) -> None:
         """Check every field, and what they need of each other."""
         if type(self.device).__module__ == "torch":  # a torch.device; torch is not loaded here
@@ -308,6 +326,15 @@ class BRGCLConfig(Settings):
             raise InputError(
                 "num_prototypes is found by dp-means, not given; set clustering='kmeans' as well"
             )
+        if self.mode == "full" and self.num_negatives not in ("auto", None):
+            raise InputError(
+                f"mode='full' contrasts all pairs of nodes, not {self.num_negatives} negatives; "
+                "set mode='sampled'"
+            )
+        if self.mode in ("sampled", "partitioned") and self.num_negatives is None:
+            raise InputError(
+                f"mode='{self.mode}' samples negatives; set num_negatives to a number or 'auto'"
+            )
 
     @property
     def views(self) -> tuple[ViewSettings, ViewSettings]:
@@ -316,6 +343,20 @@ class BRGCLConfig(Settings):
             ViewSettings(self.view1, self.drop1, self.mask1),
             ViewSettings(self.view2, self.drop2, self.mask2),
         )
+
+    def identity(self) -> dict[str, Any]:
+        """Return what tells this from other settings, for fingerprints.
+
+        Settings in `LATER` count only where they differ from their default, so that fingerprints
+        are those of the versions before them.
+
+        Example:
+            >>> "mode" in BRGCLConfig().identity(), BRGCLConfig(mode="full").identity()["mode"]
+            (False, 'full')
+        """
+        default = {field.name: field.default for field in dataclasses.fields(self)}
+        values = self.to_dict().items()
+        return {k: v for k, v in values if k not in LATER or v != default[k]}
 
     def replace(self, **changes: Any) -> "BRGCLConfig":
         """Return a copy with some fields changed; an unknown name is an error."""

@@ -84,6 +84,7 @@ class Method:
         presets: Settings that differ from those of `Config`, by data set; those under "default"
             hold for every graph.
         reduced: Further settings, by data set, for tables on graphs where the method is expensive.
+        space: Values that `brgcl tune --method` may try, by setting; those that its authors tune.
         deviations: What differs from the original, a sentence each.
         oracle: What it must be told that users do not know; empty for most.
         resumable: Whether `fit` takes a file `checkpoint`, from which a training that was stopped
@@ -102,6 +103,7 @@ class Method:
     ours: Mapping[str, str] = field(default_factory=dict)
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     reduced: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    space: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     deviations: Sequence[str] = ()
     oracle: str = ""
     resumable: bool = False

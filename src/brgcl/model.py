@@ -8,38 +8,47 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.atomic_files import read_tensors, refusing_damage, write_json, write_tensors
 from brgcl.checkpoint import load_training, named, saving
-from brgcl.config import Activation, BRGCLConfig, Scaling, ViewKind
-from brgcl.data.fingerprint import fingerprint
+from brgcl.config import Activation, BRGCLConfig, Mode, Scaling, ViewKind
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
 from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.centering import center_rows
 from brgcl.method.confidence import confident_nodes, threshold
-from brgcl.method.dpmeans import Clustering
+from brgcl.method.dpmeans import ROWS, Clustering
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.inputs import check_device, prepare
+from brgcl.method.inputs import check_device
 from brgcl.method.sparse import Matrix
 from brgcl.method.train import (
     Epoch,
     TrainingState,
-    begin_training,
+    begin_with,
     continue_training,
     diverged,
-    find_prototypes,
+    last_prototypes,
     make_encoder,
     neighbourhood_confidence,
     num_layers,
     num_negatives,
 )
 from brgcl.notebook import model_html
+from brgcl.scale.memory import Plan
+from brgcl.scale.parts import PartGraph
+from brgcl.scale.placement import (
+    encode_graph,
+    place_graph,
+    plan_for,
+    training_name,
+    transition_of,
+)
+from brgcl.scale.train import Processes, train_by_parts
+from brgcl.tasks.new_nodes import Assigned, assign_nodes
 from brgcl.tasks.number_of_clusters import ClusterNumber, number_of_clusters
 
 log = logging.getLogger("brgcl")
@@ -134,6 +143,10 @@ class BRGCL:
         alpha: float = 0.1,
         propagation_steps: int = 10,
         gamma0: float = 0.3,
+        mode: Mode = "auto",
+        num_partitions: int | None = None,
+        batches_per_step: int | None = None,
+        memory_budget: float | None = None,
     ) -> None:
         self.seed, self.device, self.attributes = seed, device, attributes
         self.hidden, self.dim, self.num_layers = hidden, dim, num_layers
@@ -151,6 +164,8 @@ class BRGCL:
         self.num_prototypes, self.max_prototypes = num_prototypes, max_prototypes
         self.cluster_rounds, self.reported = cluster_rounds, reported
         self.alpha, self.propagation_steps, self.gamma0 = alpha, propagation_steps, gamma0
+        self.mode, self.num_partitions, self.memory_budget = mode, num_partitions, memory_budget
+        self.batches_per_step = batches_per_step
         _ = self.config  # checks them
 
     @property
@@ -169,23 +184,29 @@ class BRGCL:
 
     def fit(
         self,
-        data: Data,
+        data: Data | PartGraph,
         y: None = None,
         *,
         progress: bool = False,
         callback: Callable[[Epoch], None] | None = None,
         checkpoint: str | Path | None = None,
+        checkpoint_every: float | None = None,
+        processes: Processes | None = None,
     ) -> "BRGCL":
         """Learn from a graph; labels in `data`, if there are any, are not read.
 
         Args:
-            data: A graph with `x` and `edge_index`.
+            data: A graph with `x` and `edge_index`, or one that is stored by parts (`scale`).
             y: Ignored, there for scikit-learn's sake.
             progress: Show a progress bar on stderr.
             callback: Called with an `Epoch` after each epoch.
-            checkpoint: A file that keeps where training stands, every five seconds or every
-                epoch, whichever is longer. If it is there, training resumes from it and ends as
-                if it had never stopped; at the end it is removed.
+            checkpoint: A file that keeps where training stands. If it is there, training resumes
+                from it and ends as if it had never stopped; at the end it is removed.
+            checkpoint_every: Seconds between two writes of the file, 5 by default, or a step of
+                training, whichever is longer. A step is an epoch unless training goes by parts.
+            processes: Those that train together on one graph that is stored by parts
+                (`scale.ranks`). The first one writes the checkpoint and learns what follows the
+                last epoch; the others end with the weights alone.
 
         Returns:
             The fitted estimator itself.
@@ -196,22 +217,30 @@ class BRGCL:
         """
         keep_freed_memory()
         config = self.config
-        data = check_graph(_without_labels(data))
-        kind = None if config.attributes == "auto" else config.attributes
-        preparation = learn_preparation(data.x, kind)
-        graph = prepare(data, preparation, config.device)
-        _tell_negatives(config, graph.x.shape[0])
+        if not isinstance(data, PartGraph):
+            data = check_graph(_without_labels(data))
+        shape = (int(data.x.shape[0]), int(data.x.shape[1]))
+        _tell_negatives(config, shape[0])
         _tell_warmup(config)
-        depth = num_layers(config, *graph.x.shape)
-        _tell_layers(config, *graph.x.shape)
-        check_width(*graph.x.shape, *[config.hidden] * (depth - 1), config.dim)
-        training = begin_training(graph, config, torch.Generator().manual_seed(config.seed))
+        _tell_layers(config, *shape)
+        plan = plan_for(data, config)
+        widths = [config.hidden] * (num_layers(config, *shape) - 1)
+        check_width(-(-shape[0] // plan.batches), shape[1], *widths, config.dim)
+        if isinstance(data, PartGraph):
+            preparation = data.preparation
+        else:
+            kind = None if config.attributes == "auto" else config.attributes
+            preparation = learn_preparation(data.x, kind)
+        graph = place_graph(data, preparation, plan, config)
+        generator = torch.Generator().manual_seed(config.seed)
+        training = begin_with(shape, config, generator, device=config.device)
         listeners: list[Callable[[Epoch], None]] = []
-        file = None if checkpoint is None else Path(checkpoint)
+        file, write = None if checkpoint is None else Path(checkpoint), None
+        leads = processes is None or processes.rank == 0
         if file is not None:
-            name = fingerprint(data, None, config.to_dict())
+            name = training_name(data, config)
             load_training(file, training, name)
-            listeners.append(saving(file, training, name))
+            write = saving(file, training, name, checkpoint_every) if leads else None
         with contextlib.ExitStack() as shown:
             if progress:
                 from brgcl.progress import progress_bar
@@ -222,31 +251,49 @@ class BRGCL:
                 listeners.append(callback)
 
             def after_epoch(epoch: Epoch) -> None:
+                if write is not None:
+                    write()
                 for listener in listeners:
                     listener(epoch)
 
-            continue_training(training, graph, config, after_epoch)
-        self._learn(training, graph, config)
+            if isinstance(graph, Graph):
+                continue_training(training, graph, config, after_epoch)
+            else:
+                train_by_parts(
+                    training, graph, config, plan,
+                    after_epoch=after_epoch, after_step=write, processes=processes,
+                )  # fmt: skip
+        if not leads:
+            self.config_, self.encoder_, self.history_ = config, training.encoder, training.history
+            return self
+        self._learn(training, graph, plan, config)
         self.preparation_ = preparation
         if file is not None:
             file.unlink(missing_ok=True)
         return self
 
-    def _learn(self, training: TrainingState, graph: Graph, config: BRGCLConfig) -> None:
+    def _learn(
+        self, training: TrainingState, graph: Graph | PartGraph, plan: Plan, config: BRGCLConfig
+    ) -> None:
         """Set the attributes that a finished training leaves, or none of them."""
         encoder = training.encoder.requires_grad_(False)
-        h = _encode(encoder, graph)
-        if not bool(h.isfinite().all()):
+        h, transition = encode_graph(encoder, graph, plan), transition_of(graph)
+        if not all(bool(rows.isfinite().all()) for rows in torch.split(h, ROWS)):
             raise diverged("in the last epoch", config)
         gamma = threshold(len(training.history), config.epochs, config.gamma0)
-        found = find_prototypes(h, graph, gamma, config, None, max_rounds=300)
+        found = last_prototypes(h, transition, gamma, config)
         mean = h.mean(0)
-        z = (center_rows(h, mean) if config.center else h).cpu()
+        z = _centered(h, mean, config).cpu()
+        del h
         clusters, own = found.clusters.cpu(), found.confidence
         if config.reported == "clusters":
-            transition = Matrix(graph.adjacency.transition.data.cpu())
-            clusters = number_of_clusters(z, transition=transition, seed=config.seed)
-            own = neighbourhood_confidence(clusters, graph, config)
+            clusters = number_of_clusters(
+                z, transition=Matrix(transition.data.cpu()), seed=config.seed
+            )
+            own = neighbourhood_confidence(clusters, transition, config)
+        if isinstance(graph, PartGraph):  # back to the order in which nodes were given
+            z, own = graph.as_given(z), graph.as_given(own)
+            clusters = dataclasses.replace(clusters, assignment=graph.as_given(clusters.assignment))
         self.config_, self.encoder_, self.history_ = config, encoder, training.history
         self.mean_, self.representations_ = mean.cpu(), z
         self.clustering_, self.confidence_ = clusters, own.cpu()
@@ -269,31 +316,53 @@ class BRGCL:
         """Number of prototypes of the contrast."""
         return self.prototypes_.shape[0]
 
-    def transform(self, data: Data) -> Tensor:
+    def transform(self, data: Data | PartGraph) -> Tensor:
         """Represent the nodes of a graph that has the attributes of the training graph.
 
         Args:
-            data: The training graph or another one, a subgraph of it for example.
+            data: The training graph or another one, a subgraph of it for example; a large one is
+                encoded in blocks of rows.
 
         Returns:
             Rows of unit length, `(N, D)`, float32. With `center`, the mean row of the training
             graph was subtracted; a node that lies at that mean has a row of 0.
         """
         self._check_fitted()
-        data = check_graph(_without_labels(data), announce=False)
+        if not isinstance(data, PartGraph):
+            data = check_graph(_without_labels(data), announce=False)
         expected = self.encoder_.weights[0].shape[0]
         if data.x.shape[1] != expected:
             raise InputError(
                 f"the graph has {data.x.shape[1]} attributes but the model was fitted with "
                 f"{expected}; give the same columns in the same order"
             )
-        graph = prepare(data, self.preparation_, self.config_.device)
-        h = _encode(self.encoder_, graph).cpu()
-        return center_rows(h, self.mean_) if self.config_.center else h
+        plan = dataclasses.replace(plan_for(data, self.config_), num_parts=1, parts_per_batch=1)
+        graph = place_graph(data, self.preparation_, plan, self.config_)
+        h = _centered(encode_graph(self.encoder_, graph, plan).cpu(), self.mean_, self.config_)
+        return graph.as_given(h) if isinstance(graph, PartGraph) else h
 
     def fit_transform(self, data: Data, y: None = None, **options: Any) -> Tensor:
         """Fit, then return the representations of the same graph, `(N, D)`."""
         return self.fit(data, **options).representations_
+
+    def assign(self, data: Data) -> Assigned:
+        """Represent the nodes of a graph, and give each to one of the reported clusters.
+
+        On the training graph this repeats the attributes of the same names; on another graph it
+        says where nodes belong that training never saw.
+
+        Args:
+            data: A graph with the attributes of the training graph.
+
+        Returns:
+            `representations`, `cluster`, `confidence` and `confident` of its nodes.
+        """
+        z = self.transform(data)
+        gamma = threshold(len(self.history_), self.config_.epochs, self.config_.gamma0)
+        return assign_nodes(
+            z, data, self.clustering_, self.config_,
+            trained=self.representations_, mean=self.mean_, gamma=gamma,
+        )  # fmt: skip
 
     def cluster(self, k: int | None = None, *, graph: Data | None = None) -> Tensor:
         """Return the cluster of each training node, `(N,)`.
@@ -415,9 +484,12 @@ class BRGCL:
             raise NotFitted("this BRGCL is not fitted yet; call fit(data) first")
 
 
-def _encode(encoder: Encoder, graph: Graph) -> Tensor:
-    with torch.no_grad():
-        return F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
+def _centered(h: Tensor, mean: Tensor, config: BRGCLConfig) -> Tensor:
+    """Rows with the mean subtracted, if that is wanted; h is overwritten."""
+    if config.center:
+        for rows in torch.split(h, ROWS):
+            rows.copy_(center_rows(rows, mean))
+    return h
 
 
 def _without_labels(data: Data) -> Data:

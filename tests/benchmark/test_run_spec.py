@@ -132,4 +132,4 @@ def test_a_run_of_a_detector_survives_json_and_says_which_nodes_are_labelled():
         assert RunSpec.from_dict(json.loads(json.dumps(spec.to_dict()))) == spec
     assert detection(labelled="all").key != detection().key != ours().key
     assert "labelled" not in ours().to_dict()
-    assert detection("graph-cleaner").config.hidden == 64
+    assert detection("graph-cleaner").config.hidden == 256

@@ -3,6 +3,7 @@ import re
 
 import pytest
 
+from brgcl.tasks.diagnose import NEGLIGIBLE
 from diagnosis import BEGIN, END, PAGE, RESULTS, put_tables, tables
 
 
@@ -49,7 +50,7 @@ def test_the_finders_rank_better_than_every_baseline_in_every_draw(runs):
 
 def test_no_noise_is_no_sign_of_noise(runs):
     for run in runs:
-        assert (run["interval"][0] <= 0.02) == (run["noise"] == "none"), run
+        assert (run["interval"][0] <= NEGLIGIBLE) == (run["noise"] == "none"), run
 
 
 def test_tables_name_the_draws():

@@ -10,8 +10,18 @@ from brgcl.benchmark.experiment import Selection, experiment_names, load_experim
 from brgcl.benchmark.records import Record, append_record
 from brgcl.errors import InputError
 from brgcl.methods import METHODS
+from brgcl.tune.equal import CELLS, EqualTuning, TriedChanges
 from methods_page import measured, measured_tables, put_measured
-from results_page import BEGIN, END, ORDER, is_ours, put_summary, results_page, summary
+from results_page import (
+    BEGIN,
+    END,
+    ORDER,
+    is_ours,
+    put_summary,
+    results_page,
+    summary,
+    tuning_section,
+)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +60,25 @@ def test_the_page_says_how_much_was_run_and_where_figures_come_from(records):
     assert "brgcl bench run symmetric --datasets ogbn-arxiv" in page
     assert page.count("Every cell needs the download") > 5
     assert "not run" in page
+
+
+def test_every_tuned_row_has_its_trials_and_commit():
+    default, other = (
+        TriedChanges({}, 0.7, 0.0, 0.0, 1.0),
+        TriedChanges({"dim": 128}, 0.72, 0.02, 0.008, 1.0),
+    )
+    facts = (1, "cora", 0, (100, 101, 102), CELLS, (default, other))
+    section = tuning_section(
+        [
+            EqualTuning("smooth", *facts, other, "0123456789abcdef"),
+            EqualTuning("gcn", *facts, default, "0123456789abcdef"),
+        ]
+    )
+    ends = section.splitlines()[-2:]
+    assert ends == [
+        "| smooth | cora | 2 | 15 | 70.0 | 72.0 | `dim=128` | +2.0 ± 0.8 | 0123456789 |",
+        "| gcn | cora | 2 | 15 | 70.0 | 70.0 | default |  | 0123456789 |",
+    ]
 
 
 def test_methods_are_compared_draw_by_draw(records):

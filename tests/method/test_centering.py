@@ -4,7 +4,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from brgcl.method.centering import center_rows, effective_rank
+from brgcl.method.centering import center_rows, effective_rank, smooth_rows, uncenter_rows
+from brgcl.method.graph import adjacency_from_edges
 
 
 def rows(num_rows=50, dim=6, seed=0):
@@ -61,3 +62,23 @@ def test_the_rows_are_left_alone():
     effective_rank(h)
     center_rows(h, h.mean(0))
     assert torch.equal(h, before)
+
+
+def test_smoothing_a_few_columns_at_a_time_changes_nothing(monkeypatch):
+    ends = torch.arange(50)
+    ring = torch.cat(
+        [torch.stack([ends, (ends + 1) % 50]), torch.stack([(ends + 1) % 50, ends])], 1
+    )
+    transition, h = adjacency_from_edges(ring, 50).transition, rows()
+    expected = smooth_rows(h, transition)
+    monkeypatch.setattr("brgcl.method.centering.ENTRIES", 100)
+    torch.testing.assert_close(smooth_rows(h, transition), expected)
+    assert torch.equal(h, rows())
+
+
+def test_uncentred_rows_are_those_that_were_centred():
+    torch.manual_seed(0)
+    h = F.normalize(torch.randn(50, 8) + 1, dim=1)
+    assert torch.allclose(uncenter_rows(center_rows(h, h.mean(0)), h.mean(0)), h, atol=1e-5)
+    mean = torch.tensor([0.6, 0.0])
+    assert uncenter_rows(torch.zeros(1, 2), mean).tolist() == [[1.0, 0.0]]

@@ -6,6 +6,7 @@ import torch
 from brgcl.method.confidence import (
     confidence,
     confident_nodes,
+    own_confidence,
     propagate,
     propagate_from,
     threshold,
@@ -133,3 +134,12 @@ def test_threshold_falls_steadily_to_its_floor():
     values = [threshold(t, 20, 0.9) for t in range(1, 31)]
     assert values == sorted(values, reverse=True)
     assert values[19:] == pytest.approx([0.1] * 11)
+
+
+@pytest.mark.parametrize("entries", [1, 14, 10**6])
+def test_clusters_that_are_spread_a_few_at_a_time_give_the_same_confidence(monkeypatch, entries):
+    monkeypatch.setattr("brgcl.method.confidence.ENTRIES", entries)
+    label = torch.tensor([0, 3, 1, 1, 2, 4, 0])
+    found = own_confidence(label, 5, transition(), 0.1, 6)
+    expected = confidence(propagate(label, 5, transition(), 0.1, 6), label)
+    torch.testing.assert_close(found, expected)

@@ -265,3 +265,14 @@ def test_cluster_sums_by_hand():
     sums, counts = cluster_sums(h, torch.tensor([2, 0, 2]), 4)
     assert sums.tolist() == [[3, 4], [0, 0], [6, 8], [0, 0]]
     assert counts.tolist() == [1, 0, 2, 0]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 60])
+def test_rows_in_blocks_give_the_same_clusters(monkeypatch, rows):
+    h, _ = blobs()
+    expected = dp_means(h, 1.0)
+    monkeypatch.setattr("brgcl.method.dpmeans.ROWS", rows)
+    found = dp_means(h, 1.0)
+    assert torch.equal(found.assignment, expected.assignment)
+    torch.testing.assert_close(found.centers, expected.centers)
+    assert found.objective == pytest.approx(expected.objective)

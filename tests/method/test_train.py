@@ -18,6 +18,7 @@ from brgcl.method.train import (
     contrast_views,
     find_clusters,
     find_prototypes,
+    last_prototypes,
     make_encoder,
     num_layers,
     num_negatives,
@@ -107,7 +108,9 @@ def test_a_step_follows_the_gradient_of_the_whole_loss():
     node = contrast_views(encoder, graph, views, config, generator)
     h = F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)
     gamma = threshold(1, 1, config.gamma0)
-    clusters = find_prototypes(h.detach(), graph, gamma, config, None, max_rounds=5)
+    clusters = find_prototypes(
+        h.detach(), graph.adjacency.transition, gamma, config, None, max_rounds=5
+    )
     proto = prototype_loss(h, clusters.clusters.assignment, clusters.prototypes, config.proto_tau)
     representation_loss(node, proto, config.node_weight, 0.7).backward()
     optimizer.step()
@@ -369,7 +372,9 @@ def by_hand():
 
 def test_prototypes_are_made_of_confident_nodes():
     h, graph = by_hand()
-    found = find_prototypes(h, graph, 0.7, BRGCLConfig(xi=0.5), None, max_rounds=50)
+    found = find_prototypes(
+        h, graph.adjacency.transition, 0.7, BRGCLConfig(xi=0.5), None, max_rounds=50
+    )
     label = found.clusters.assignment
     assert found.clusters.num_clusters == 2
     assert label[7] == label[0] != label[4]
@@ -382,12 +387,17 @@ def test_prototypes_are_made_of_confident_nodes():
 def test_prototypes_of_all_nodes_are_drawn_to_the_doubtful_one():
     h, graph = by_hand()
     config = BRGCLConfig(xi=0.5, prototypes="all", normalize_prototypes=False)
-    found = find_prototypes(h, graph, 0.7, config, None, max_rounds=50)
+    found = find_prototypes(h, graph.adjacency.transition, 0.7, config, None, max_rounds=50)
     torch.testing.assert_close(
         found.prototypes[found.clusters.assignment[0]], torch.tensor([4.8 / 5, 0.6 / 5])
     )
     unit = find_prototypes(
-        h, graph, 0.7, config.replace(normalize_prototypes=True), None, max_rounds=50
+        h,
+        graph.adjacency.transition,
+        0.7,
+        config.replace(normalize_prototypes=True),
+        None,
+        max_rounds=50,
     )
     torch.testing.assert_close(unit.prototypes, F.normalize(found.prototypes, dim=1))
 
@@ -468,3 +478,21 @@ def test_a_training_can_be_taken_up_again_after_any_epoch():
         assert len(training.history) == stop  # the copy has left it alone
         for before, now in zip(weights, training.encoder.parameters(), strict=True):
             assert torch.equal(before, now)
+
+
+def test_prototypes_of_many_rows_come_from_a_sample_that_all_rows_join(monkeypatch):
+    generator = torch.Generator().manual_seed(0)
+    label = torch.arange(400) % 4
+    noise = 0.05 * torch.randn(400, 6, generator=generator)
+    h = F.normalize(torch.eye(6)[label] + noise, dim=1)
+    ends = torch.arange(399)
+    path = torch.cat([torch.stack([ends, ends + 1]), torch.stack([ends + 1, ends])], 1)
+    transition = adjacency_from_edges(path, 400).transition
+    config = BRGCLConfig(xi=0.5)
+    expected = last_prototypes(h, transition, 0.7, config)
+    monkeypatch.setattr("brgcl.method.train.MANY_ROWS", 90)
+    found = last_prototypes(h, transition, 0.7, config)
+    assert found.clusters.num_clusters == 4
+    torch.testing.assert_close(found.confidence, expected.confidence)
+    order = torch.cdist(expected.prototypes, found.prototypes).argmin(1)
+    torch.testing.assert_close(found.prototypes[order], expected.prototypes)

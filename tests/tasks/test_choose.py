@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -6,6 +8,7 @@ import torch.nn.functional as F
 from brgcl.tasks.choose import (
     clearly_better,
     folds_of_few,
+    most_cautious,
     most_right,
     one_error_better,
     right_nodes,
@@ -29,15 +32,15 @@ def hits(*counts):
 def test_two_standard_errors_are_needed_to_leave_the_cautious_rule(gained, lost, moves):
     centroid = hits(100 + lost, gained)
     logistic = torch.cat([hits(100), ~hits(lost), hits(gained)])
-    assert clearly_better({"centroid": centroid, "logistic": logistic}) == (
+    assert most_cautious({"centroid": centroid, "logistic": logistic}) == (
         "logistic" if moves else "centroid"
     )
 
 
 def test_a_choice_by_counts_compares_with_the_rule_taken_so_far():
     steps = {"centroid": hits(100, 20), "logistic": hits(110, 10), "mlp": hits(113, 7)}
-    assert clearly_better(steps) == "logistic"  # mlp is clearly better than the centroid only
-    assert clearly_better({name: steps[name] for name in ("centroid", "mlp")}) == "mlp"
+    assert most_cautious(steps) == "logistic"  # mlp is clearly better than the centroid only
+    assert most_cautious({name: steps[name] for name in ("centroid", "mlp")}) == "mlp"
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -49,7 +52,24 @@ def test_a_choice_by_counts_is_that_of_mcnemars_statistic(seed):
         d = right[name].double() - right[taken].double()
         if d.sum() > 0 and float(d.sum() / d.square().sum().sqrt()) >= 2 - 1e-12:
             taken = name
-    assert clearly_better(right) == taken
+    assert most_cautious(right) == taken
+
+
+def test_observed_errors_are_those_of_the_paired_difference_in_whole_numbers():
+    def masks(wins, losses, both):
+        challenger = torch.tensor([True] * wins + [False] * losses + [True] * both)
+        return challenger, torch.tensor([False] * wins + [True] * losses + [True] * both)
+
+    for wins, losses, both in ((0, 0, 50), (3, 0, 50), (5, 0, 50), (0, 5, 50)):
+        assert clearly_better(*masks(wins, losses, both), errors="observed") == (wins == 5)
+    for wins, losses in ((20, 10), (22, 9), (12, 4), (12, 5)):
+        challenger, incumbent = masks(wins, losses, 70)
+        difference = (challenger.double() - incumbent.double()).numpy()
+        error = difference.std() / math.sqrt(len(difference))
+        found = clearly_better(challenger, incumbent, errors="observed")
+        assert found == bool(difference.mean() >= 2 * error)
+    assert clearly_better(*masks(3, 0, 0), errors="observed")  # no spread at all
+    assert not clearly_better(*masks(3, 0, 0))
 
 
 def tied_classifiers(labels, seed=0):
@@ -83,7 +103,7 @@ def test_a_tie_keeps_the_cautious_rule_on_every_processor():
             proba += 1e-6 * (2 * torch.rand(proba.shape, generator=rng) - 1)
         right = right_nodes(found, labels)
         counts.add((int(right["centroid"].sum()), int(right["logistic"].sum())))
-        assert clearly_better(right) == "centroid"
+        assert most_cautious(right) == "centroid"
     assert counts == {(373, 373), (373, 374)}  # the highest count alone would choose both
 
 

@@ -108,7 +108,7 @@ def test_attributes_without_meaning_are_said_to_tell_nothing():
     ]
 
 
-@pytest.mark.parametrize(("low", "noisy"), [(0.0, False), (0.02, False), (0.021, True)])
+@pytest.mark.parametrize(("low", "noisy"), [(0.0, False), (0.005, False), (0.006, True)])
 def test_noise_is_what_the_whole_interval_exceeds(low, noisy):
     numbers = {
         "judged": True, "num_judged": 100, "num_suspects": 0, "estimated_rate": 0.05,

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 
 from brgcl.errors import InputError
@@ -9,6 +10,7 @@ from brgcl.tasks.mixture import (
     flag,
     log_ratios,
     probability_right,
+    summary,
 )
 
 
@@ -86,3 +88,13 @@ def test_flags_are_the_largest_set_with_an_accepted_mean():
 def test_a_wrong_fdr_is_refused(fdr):
     with pytest.raises(InputError, match="fdr must be a number between 0 and 1"):
         check_fdr(fdr)
+
+
+def test_the_lower_limit_allows_for_right_ones_that_look_like_chance():
+    frame = pd.DataFrame({"score": [0.0, 0.1, 0.9], "is_error": [True, True, False]})
+    found = summary(Share(0.1, 0.07, 0.13), frame, 0.2)
+    assert found["interval"] == pytest.approx([0.05, 0.13])
+    assert (found["num_judged"], found["num_suspects"]) == (3, 2)
+    assert found["fdr_estimated"] == pytest.approx(0.05)
+    assert summary(Share(0.01, 0.0, 0.02), frame, 0.2)["interval"] == [0.0, 0.02]
+    assert summary(Share(0.97, 0.9, 1.0), frame, 0.2)["interval"] is None

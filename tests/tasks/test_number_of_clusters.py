@@ -143,3 +143,13 @@ def test_the_number_found_on_a_sample_holds_for_all_rows(monkeypatch):
     assert found.num_clusters == 4
     assert ari(found.assignment, label) == 1
     assert torch.allclose(found.centers[found.assignment[0]], h[label == label[0]].mean(0))
+
+
+def test_a_sample_of_rows_finds_the_clusters_that_all_rows_join(monkeypatch):
+    h, label = groups(5, size=100)
+    monkeypatch.setattr("brgcl.tasks.number_of_clusters.MANY_ROWS", 120)
+    found = number_of_clusters(h)
+    assert found.num_clusters == 5
+    assert ari(found.assignment, label) == 1
+    for k in range(5):  # centres are means of all rows of a cluster
+        torch.testing.assert_close(found.centers[k], h[found.assignment == k].mean(0))

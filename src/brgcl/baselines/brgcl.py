@@ -9,16 +9,19 @@ from torch_geometric.data import Data
 from brgcl.config import PAPER_LITERAL, PAPER_TABLE, BRGCLConfig
 from brgcl.contract import Fitted, Method, ObservedLabels, Reporter
 from brgcl.model import BRGCL
+from brgcl.scale.parts import PartGraph
+from brgcl.scale.train import Processes
 
 
 def fit(
-    graph: Data,
+    graph: Data | PartGraph,
     labels: ObservedLabels | None,
     config: BRGCLConfig,
     generator: torch.Generator,
     report: Reporter | None = None,
     checkpoint: Path | None = None,
     seed: int | None = None,
+    processes: Processes | None = None,
 ) -> Fitted:
     """Train BRGCL on attributes and edges; `labels` are not read.
 
@@ -30,13 +33,26 @@ def fit(
     callback = None
     if report is not None:
         callback = lambda epoch: report(epoch.epoch, config.epochs, str(epoch))  # noqa: E731
-    model.fit(graph, callback=callback, checkpoint=checkpoint)
+    model.fit(graph, callback=callback, checkpoint=checkpoint, processes=processes)
     return Fitted(
         model.representations_,
         clustering=model.clustering_,
         confidence=model.confidence_,
         confident=model.confident_,
         smooth=config.reported == "clusters",
+        model=model,
+    )
+
+
+def represent(graph: Data, model: BRGCL) -> Fitted:
+    """Take a model that was fitted before, perhaps on another graph, instead of training one."""
+    found = model.assign(graph)
+    return Fitted(
+        found.representations,
+        clustering=replace(model.clustering_, assignment=found.cluster),
+        confidence=found.confidence,
+        confident=found.confident,
+        smooth=model.config_.reported == "clusters",
         model=model,
     )
 
@@ -56,6 +72,13 @@ METHOD = Method(
         **dict.fromkeys(("drop1", "drop2", "mask1", "mask2", "tau"), GRACE),
         **dict.fromkeys(("alpha", "propagation_steps"), APPNP),
     },
+    space={
+        "lr": (5e-4, 1e-3, 2e-3),
+        "tau": (0.2, 0.4, 0.8),
+        "dim": (128, 256, 512),
+        "proto_weight": (0.1, 0.3, 1.0),
+        "epochs": (100, 200),
+    },
     deviations=("Every reading of the paper is in [deviations.md](deviations.md), one line each.",),
     resumable=True,
     version=2,
@@ -71,6 +94,7 @@ PAPER = replace(
         "default": {**PAPER_LITERAL, "xi": 0.2, "gamma0": 0.3},  # those of cora
         **{name: {"xi": xi, "gamma0": gamma0} for name, (xi, gamma0) in PAPER_TABLE.items()},
     },
+    space={},
     reduced={name: {"num_negatives": 256} for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")},
     deviations=("It takes the printed side of [deviations.md](deviations.md) wherever it can.",),
 )

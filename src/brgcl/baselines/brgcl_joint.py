@@ -93,7 +93,12 @@ def fit(
         if t > config.warmup_epochs and proto_weight > 0:
             gamma = threshold(t, config.epochs, config.gamma0)
             found = find_prototypes(
-                h.detach(), prepared, gamma, config, centers, max_rounds=config.cluster_rounds
+                h.detach(),
+                prepared.adjacency.transition,
+                gamma,
+                config,
+                centers,
+                max_rounds=config.cluster_rounds,
             )
             centers = found.clusters.centers
             proto = prototype_loss(h, found.clusters.assignment, found.prototypes, config.proto_tau)

@@ -103,6 +103,13 @@ METHOD = Method(
         "pubmed": {"drop": 0.5, "mask": 0.3, "epochs": 100},
         "coauthor-cs": {"encoder": "mlp", "mask": 0.2},
     },
+    space={
+        "num_layers": (1, 2),
+        "drop": (0.2, 0.4, 0.6),
+        "mask": (0.0, 0.1, 0.3),
+        "decorrelation_weight": (5e-4, 1e-3, 2e-3),
+        "epochs": (20, 50, 100),
+    },
     deviations=(
         "Both directions of an edge are dropped together.",
         "Attributes of coauthor-cs are scaled like all others.",

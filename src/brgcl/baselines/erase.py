@@ -283,6 +283,13 @@ METHOD = Method(
         "pubmed": {"gamma2": 3.0, "steps": 3},
         "ogbn-arxiv": {"alpha": 0.5, "steps": 50},
     },
+    space={
+        "gamma2": (1.0, 2.0, 3.0),
+        "eps": (0.05, 0.2, 0.4),
+        "alpha": (0.5, 0.6, 0.7),
+        "beta": (0.6, 0.7, 0.8),
+        "steps": (3, 5, 10),
+    },
     deviations=(
         (
             "Written from the formulas and from a description of the authors' code, whose "

@@ -32,6 +32,13 @@ METHOD = gcn_method(
     "ICLR 2017",
     source="The authors",
     sources={"weight_decay": "The authors, who apply it to the first layer only"},
+    space={
+        "hidden": (16, 64),
+        "dropout": (0.3, 0.5, 0.8),
+        "lr": (0.005, 0.01, 0.02),
+        "weight_decay": (5e-5, 5e-4, 5e-3),
+        "epochs": (100, 200, 400),
+    },
     deviations=(
         "The L2 penalty covers both layers.",
         "The authors stop when the validation loss has risen; here the epoch with the best "
@@ -44,5 +51,6 @@ WIDE = replace(  # says how much of a lead over the GCN is owed to width
     name="gcn-wide",
     citation=f"{METHOD.citation}, with more units",
     presets={**METHOD.presets, "default": {"hidden": 256}},
+    space={**METHOD.space, "hidden": (128, 256, 512)},
     deviations=("256 hidden units, where the authors have 16.", "Otherwise as `gcn`."),
 )

@@ -249,6 +249,13 @@ METHOD = Method(
         name: {"num_negatives": 512, "epochs": 300}
         for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")
     },
+    space={
+        "dim": (128, 256),
+        "tau": (0.2, 0.4, 0.9),
+        "drop2": (0.0, 0.2, 0.4),
+        "mask2": (0.2, 0.4),
+        "lr": (5e-4, 1e-3),
+    },
     deviations=(
         "Both directions of an edge are dropped together.",
         "The loss and its gradient are computed in tiles of rows and never hold N x N numbers; the "

@@ -50,5 +50,12 @@ METHOD = Method(
         "hidden": "no better than 16 on cora and citeseer, but room for many classes",
     },
     presets=GCN_PRESETS,
+    space={
+        "hidden": (16, 64, 256),
+        "dropout": (0.3, 0.5, 0.8),
+        "lr": (0.005, 0.01, 0.02),
+        "weight_decay": (5e-5, 5e-4, 5e-3),
+        "epochs": (100, 200, 400),
+    },
     deviations=("None of the edges is read.",),
 )

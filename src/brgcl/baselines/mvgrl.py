@@ -94,6 +94,12 @@ METHOD = Method(
     },
     presets={"citeseer": {"cutoff": 0.01}},
     reduced={"pubmed": {"epochs": 300}, "coauthor-cs": {"epochs": 300}},
+    space={
+        "alpha": (0.1, 0.2, 0.3),
+        "dim": (256, 512),
+        "lr": (5e-4, 1e-3, 2e-3),
+        "patience": (20, 40),
+    },
     deviations=(
         "S is never built: products with it take 20 rounds over the edges; where it is cut, it is "
         "made once, in tiles of columns, and kept sparse.",

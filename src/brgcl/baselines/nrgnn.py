@@ -306,6 +306,13 @@ METHOD = Method(
         "pubmed": {"hidden": 128, "lr": 0.01, "n_p": 5, "p_u": 1.0, "alpha": 0.1},
         **GCN_PRESETS,
     },
+    space={
+        "n_p": (10, 25, 50),
+        "p_u": (0.7, 0.8, 0.9),
+        "alpha": (0.03, 0.3, 3.0),
+        "beta": (0.1, 1.0),
+        "lr": (1e-3, 5e-3, 1e-2),
+    },
     deviations=(
         '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| new edges, in '
         'both directions; `"published"` has all of them, from unlabelled nodes to V_A, as the '

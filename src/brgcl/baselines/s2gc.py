@@ -133,6 +133,13 @@ METHOD = Method(
         "citeseer": {"weight_decay": 5e-5, "epochs": 150},  # the authors have 1e-4
         "pubmed": {"weight_decay": 2e-05},
     },
+    space={
+        "steps": (8, 16, 32),
+        "alpha": (0.02, 0.05, 0.1),
+        "lr": (0.05, 0.1, 0.2),
+        "weight_decay": (5e-6, 1e-5, 5e-5, 1e-4),
+        "epochs": (50, 100, 150),
+    },
     deviations=(
         "The epoch with the best validation accuracy is kept.",
         (

@@ -88,6 +88,13 @@ METHOD = gcn_method(
         "epochs": "The authors' code, for each of the two networks",
         "factor": "The authors' code",
     },
+    space={
+        "factor": (1.0, 3.0, 5.0),
+        "hidden": (16, 64),
+        "dropout": (0.3, 0.5, 0.8),
+        "lr": (0.005, 0.01, 0.02),
+        "weight_decay": (5e-5, 5e-4, 5e-3),
+    },
     deviations=(
         "Validation labels, where there are any, choose the epoch of both networks; the authors "
         "use none.",

@@ -101,6 +101,11 @@ METHOD = Method(
     ours={
         "dim": "a round number; the authors keep all attributes",
     },
+    space={
+        "steps": (4, 8, 16, 32),
+        "alpha": (0.02, 0.05, 0.1, 0.2),
+        "dim": (32, 64, 128, 256),
+    },
     deviations=(
         "No regression is trained: the classifiers of all representation methods take its place.",
         "The singular vectors come from a randomised iteration.",

@@ -8,6 +8,7 @@ from typer import Option
 from brgcl import __version__
 from brgcl.cli.bench import bench
 from brgcl.cli.console import print_line
+from brgcl.cli.convert import convert
 from brgcl.cli.demo import demo
 from brgcl.cli.diagnose import diagnose
 from brgcl.cli.doctor import doctor
@@ -16,6 +17,7 @@ from brgcl.cli.graph import classify, cluster, embed
 from brgcl.cli.lists import datasets, methods, version
 from brgcl.cli.report import report
 from brgcl.cli.review import review
+from brgcl.cli.transform import transform
 from brgcl.cli.tune import tune
 
 app = typer.Typer(
@@ -25,8 +27,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (
-    demo, embed, classify, cluster, find_errors, diagnose, report, review, tune, datasets, methods,
-    doctor, version,
+    demo, embed, classify, cluster, transform, find_errors, diagnose, report, review, tune, convert,
+    datasets, methods, doctor, version,
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(bench, name="bench")

@@ -127,7 +127,7 @@ def find_errors(
 
     output.check_apply(graph)
     with output.claim(reviewed=labels.reviewed) as folder:
-        config = detector.config(graph.graph)
+        config = detector.config(graph.dataset)
         how = {"detector": detector.detector, "fdr": detector.fdr, "labelled": labels.labelled}
         data = opener(graph, folder, detector, noise, config, seed=seed, **how)(seed)
         noisy = draw_labels(data, labels.labelled, noise.noise(), seed)

@@ -1,11 +1,12 @@
 """The commands on one graph: embed, classify, cluster."""
 
 import dataclasses
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
+from typer import Context, Option
 
 from brgcl.cli.console import print_json, print_line, print_metrics, say
 from brgcl.cli.grouped import grouped
@@ -22,8 +23,10 @@ from brgcl.cli.options import (
     SettingOptions,
     check_seeds,
 )
+from brgcl.cli.ranks import Together, check_ranks, join, start_ranks
 from brgcl.cli.run_files import write_run
 from brgcl.cli.run_folder import RunFolder, claim_file
+from brgcl.cli.stored_model import load_model
 from brgcl.errors import InputError
 from brgcl.progress import progress_bar
 
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
 
 @grouped
 def embed(
+    context: Context,
     graph: GraphOptions,
     method: MethodOptions,
     noise: GraphNoiseOptions,
@@ -44,8 +48,20 @@ def embed(
     checkpoint: Annotated[
         Path | None, Option(help="File from which a stopped training resumes.")
     ] = None,
+    ranks: Annotated[int, Option(min=1, help="Processes that train together, by parts.")] = 1,
 ) -> None:
     """Learn representations of the nodes and write them with the nodes' own ids."""
+    if ranks > 1 and context.obj is None:
+        check_ranks(method.method, checkpoint)
+        start_ranks(ranks, sys.argv[2:])
+        return
+    together = None
+    if context.obj is not None:  # this process is one of the ranks
+        together = join(context.obj(), output.out, method.method, checkpoint)
+        if not together.leads:
+            together.follow(method.config(graph.dataset), seed)
+            return
+        output = together.output(output)
     import pandas as pd
 
     from brgcl.evaluation.protocol import draw_noisy_graph
@@ -54,13 +70,16 @@ def embed(
 
     with output.claim() as folder:
         assert folder is not None
-        config, entry = method.config(graph.graph), find_method(method.method)
+        config, entry = method.config(graph.dataset), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
-        data = opener(graph, folder, method, noise, config, seed=seed)(seed)
+        how: dict[str, Any] = {"seed": seed}
+        if together is not None:
+            config, how = together.config(config, seed), how | {"ranks": together.ranks.size}
+        data = opener(graph, folder, method, noise, config, **how)(seed)
         noisy = draw_noisy_graph(data, noise=noise.noise(), protocol="no-val", seed=seed)
         if entry.uses_labels:
             check_labels(noisy.labels.train, data.num_nodes, data)
-        fitted = train(noisy, method.method, config, seed, checkpoint)
+        fitted = train(noisy, method.method, config, seed, checkpoint, together)
         metrics: dict[str, Any] = {
             "method": method.method, "dataset": data.name, "num_nodes": data.num_nodes,
             "num_edges": data.num_edges // 2, "dim": fitted.representations.shape[1],
@@ -77,6 +96,8 @@ def embed(
             columns["confident"] = fitted.confident.numpy()
         title, nodes = f"Representations of {data.name}", pd.DataFrame(columns)
         write_run(folder, noisy.graph, fitted, metrics, nodes, title=title, seed=seed)
+    if together is not None:
+        together.leave()
     print_results(metrics, output, folder, "embeddings.parquet has the representations")
 
 
@@ -89,12 +110,23 @@ def classify(
     output: OutputOptions,
     seed: Seed = 0,
     seeds: Seeds = 1,
+    model: Annotated[
+        Path | None,
+        Option(help="Run or model whose representations to take; nothing is trained."),
+    ] = None,
 ) -> None:
     """Classify the nodes in spite of wrong labels."""
-    how = {"protocol": noise.protocol, "classifier": dataclasses.asdict(classifier)}
+    how: dict[str, Any] = {
+        "protocol": noise.protocol, "classifier": dataclasses.asdict(classifier),
+    }  # fmt: skip
+    options: dict[str, Any] = {"protocol": noise.protocol}
+    if model is not None:
+        if method != MethodOptions():
+            raise InputError("a fitted model has its method and settings; give no others")
+        options["model"], how["model"] = load_model(model), str(model.absolute())
     run_evaluation(
         graph, method, noise, output, check_seeds(seed, seeds), how,
-        protocol=noise.protocol, classifier=classifier.make(method.method),
+        classifier=classifier.make(method.method), **options,
     )  # fmt: skip
 
 
@@ -130,10 +162,13 @@ def run_evaluation(
     from brgcl.evaluation.score import Classified
 
     with output.claim() as folder:
-        config = method.config(graph.graph)
+        if options.get("model") is None:
+            config = options["config"] = method.config(graph.dataset)
+        else:
+            config = options["model"].config_
         results = evaluate(
             opener(graph, folder, method, noise, config, seeds=list(seeds), **how),
-            method.method, config=config, noise=noise.noise(), seeds=seeds,
+            method.method, noise=noise.noise(), seeds=seeds,
             progress=progress_bar, **options,
         )  # fmt: skip
         first = results.runs[0]
@@ -142,6 +177,7 @@ def run_evaluation(
             write_run(
                 folder, first.noisy.graph, first.fitted, results.summary(), results.nodes(),
                 title=f"{what.capitalize()} of {results.dataset}", seed=first.seed,
+                classifier=getattr(first.outcome, "classifier", None),
             )  # fmt: skip
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
     if what == "classes" and not output.json_:
@@ -149,9 +185,14 @@ def run_evaluation(
 
 
 def train(
-    noisy: "NoisyGraph", method: str, config: Any, seed: int, checkpoint: Path | None = None
+    noisy: "NoisyGraph",
+    method: str,
+    config: Any,
+    seed: int,
+    checkpoint: Path | None = None,
+    together: Together | None = None,
 ) -> "Fitted":
-    """Train a method on what it may see, with a progress bar.
+    """Train a method on what it may see, with a progress bar, alone or together with other ranks.
 
     The seed of the command is that of `BRGCL(seed=...)`, so that Python repeats the run.
     """
@@ -162,8 +203,10 @@ def train(
     given = {"checkpoint": checkpoint, "seed": seed} if entry.resumable else {}
     labels = noisy.labels if entry.uses_labels else None
     with progress_bar(method) as report:
-        generator = generator_for(seed, "training")
-        return entry.fit(noisy.graph, labels, config, generator, report, **given)
+        generator, known = generator_for(seed, "training"), noisy.graph
+        if together is not None:
+            known, given = together.share(known, config), given | together.options
+        return entry.fit(known, labels, config, generator, report, **given)
 
 
 def opener(

@@ -7,15 +7,16 @@ the standard library is imported here before `main` runs, so that Ctrl-C is hear
 import os
 import signal
 import sys
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 
-def main() -> NoReturn:
-    """Run the command line."""
+def main(join: Callable[[], Any] | None = None) -> NoReturn:
+    """Run the command line; as one of several ranks if there is a function that joins them."""
     debug = "--debug" in sys.argv
     handlers = _hear_ctrl_c()
     try:
-        code = _run(sys.argv[1:])
+        code = _run(sys.argv[1:], join)
     except KeyboardInterrupt:
         code = 130
     except Exception as error:
@@ -47,13 +48,13 @@ def _hear_ctrl_c() -> dict[int, Any]:
     return {number: signal.signal(number, stop) for number in numbers}
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], join: Callable[[], Any] | None) -> int:
     from brgcl.cli.app import app
     from brgcl.cli.console import prepare_logging, prepare_streams
 
     prepare_streams()
     prepare_logging()
-    code = app(arguments, prog_name="brgcl", standalone_mode=False)
+    code = app(arguments, prog_name="brgcl", standalone_mode=False, obj=join)
     return code if isinstance(code, int) else 0
 
 

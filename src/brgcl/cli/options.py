@@ -5,7 +5,8 @@ Whatever can be checked without loading torch is checked when a group is made.
 
 import dataclasses
 import re
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +19,7 @@ from brgcl.cli.grouped import option
 from brgcl.cli.names import METHODS
 from brgcl.cli.run_folder import RunFolder, claim_folder
 from brgcl.cli.settings import resolve_config
-from brgcl.data.catalogue import DATASETS
+from brgcl.data.catalogue import DATASETS, GRAPH_FILE
 from brgcl.errors import InputError, check_name
 from brgcl.evaluation.names import PROTOCOLS
 from brgcl.noise.spec import ATTRIBUTE_NOISE, EDGE_NOISE, LABEL_NOISE, parse_noise
@@ -46,11 +47,12 @@ Seeds = Annotated[int, Option(min=1, help="How many draws to run, each with its 
 
 @dataclass(frozen=True)
 class GraphOptions:
-    """Which graph: a data set by its name, or files."""
+    """Which graph: a data set by its name, a graph folder by its path, or files."""
 
     PANEL: ClassVar = "Graph"
     graph: Annotated[
-        str | None, Argument(help=f"A data set: {', '.join(DATASETS)}; or give --edges.")
+        str | None,
+        Argument(help=f"A data set: {', '.join(DATASETS)}; or a graph folder; or give --edges."),
     ] = None
     edges: Path | None = option(None, "Edges: CSV, TSV or Parquet.")
     features: Path | None = option(None, "Attributes: CSV, Parquet, NPY or sparse NPZ.")
@@ -69,20 +71,35 @@ class GraphOptions:
         name = self.graph
         if name is None and self.edges is None:
             raise InputError(
-                "no graph given; name a data set (brgcl datasets) or give --edges FILE"
+                "no graph given; name a data set (brgcl datasets) or a graph folder, or give "
+                "--edges FILE"
             )
         if name is not None:
             if self.files:
-                raise InputError(
-                    f"give either the data set '{name}' or files (--edges ...), not both"
-                )
-            if name not in DATASETS and (Path(name).suffix or Path(name).exists()):
-                raise InputError(f"'{name}' is no data set; to read a file give --edges FILE")
-            check_name("data set", name, DATASETS)
-            if self._columns:
-                raise InputError(f"columns are named in files, not in the data set '{name}'")
+                raise InputError(f"give either '{name}' or files (--edges ...), not both")
+            if name not in DATASETS:
+                self._check_path(Path(name))
+            if self.columns:
+                raise InputError(f"columns are named in files, not in '{name}'")
         if self.root is not None and not self.root.is_dir():
             raise InputError(f"--root '{self.root}' is no folder; give that of the data sets")
+
+    def _check_path(self, path: Path) -> None:
+        """Check that what is no data set is a graph folder."""
+        if path.is_dir():
+            if not (path / GRAPH_FILE).is_file():
+                raise InputError(
+                    f"'{path}' has no {GRAPH_FILE}; brgcl convert makes a graph folder"
+                )
+        elif path.suffix or path.exists():
+            raise InputError(f"'{path}' is no data set; to read a file give --edges FILE")
+        else:
+            check_name("data set", str(path), DATASETS)
+
+    @property
+    def dataset(self) -> str | None:
+        """The name of the data set; None for a graph of the user."""
+        return self.graph if self.graph in DATASETS else None
 
     def _given(self, *names: str) -> dict[str, Any]:
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
@@ -93,42 +110,55 @@ class GraphOptions:
         return self._given("edges", "features", "labels")
 
     @property
-    def _columns(self) -> dict[str, Any]:
+    def columns(self) -> dict[str, Any]:
+        """The columns that were named, by option."""
         return self._given("source", "target", "weight", "id", "label", "header")
 
     def open(self, seed: int) -> "Data":
         """Load the data set, or read the files; only a data set may depend on the seed."""
-        if self.graph is None:
+        if self.dataset is None:
             return self._own
         from brgcl.data.datasets import load_dataset
 
-        return load_dataset(self.graph, self.root, seed=seed)
+        return load_dataset(self.dataset, self.root, seed=seed)
 
     @cached_property
     def _own(self) -> "Data":
         from brgcl.data.files import read_graph
+        from brgcl.data.graph_folder import open_graph
 
-        try:
-            return read_graph(**self.files, **self._columns)
-        except InputError as error:  # spell keywords as the options that set them
-            text = str(error).replace("header=True", "--header")
-            text = text.replace("header=False", "--no-header")
-            names = r"\b(source|target|weight|id|label)="
-            text = re.sub(names, r"--\1", re.sub(names + r"(?=[\w'\"])", r"--\1 ", text))
-            raise InputError(text) from error
+        if self.graph is not None:
+            return open_graph(self.graph)
+        with spelled_as_options():
+            return read_graph(**self.files, **self.columns)
 
     def describe(self, data: "Data") -> dict[str, Any]:
         """Return what was read, with checksums."""
         from brgcl.data.download import file_sha256
         from brgcl.data.fingerprint import fingerprint
 
-        if self.graph is not None:
-            return {"dataset": self.graph, "fingerprint": fingerprint(data, data.y, {})}
+        if self.dataset is not None:
+            return {"dataset": self.dataset, "fingerprint": fingerprint(data, data.y, {})}
+        if self.graph is not None:  # which has the checksums of the other files
+            file = Path(self.graph).absolute() / GRAPH_FILE
+            return {"graph": {"file": str(file), "sha256": file_sha256(file)}}
         files = {
             name: {"file": str(file.absolute()), "sha256": file_sha256(file)}
             for name, file in self.files.items()
         }
-        return files | self._columns
+        return files | self.columns
+
+
+@contextmanager
+def spelled_as_options() -> Iterator[None]:
+    """Spell keywords in an error as the options that set them."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error).replace("header=True", "--header").replace("header=False", "--no-header")
+        names = r"\b(source|target|weight|id|label)="
+        text = re.sub(names, r"--\1", re.sub(names + r"(?=[\w'\"])", r"--\1 ", text))
+        raise InputError(text) from error
 
 
 @dataclass(frozen=True)
@@ -296,6 +326,20 @@ def parse_levels(text: str | None) -> list[float] | None:
         return None if text is None else [float(level) for level in text.split(",")]
     except ValueError:
         raise InputError(f"'{text}' are not levels; write e.g. 0,0.2,0.4") from None
+
+
+def parse_size(text: str) -> int:
+    """Read a size such as 500MB or 2GB as bytes.
+
+    Example:
+        >>> parse_size("0.5GB")
+        536870912
+    """
+    with suppress(ValueError, KeyError):
+        size = int(float(text[:-2]) * {"MB": 2**20, "GB": 2**30}[text[-2:].upper()])
+        if size > 0:
+            return size
+    raise InputError(f"'{text}' is not a size; write e.g. 500MB or 2GB")
 
 
 def parse_duration(text: str) -> float:

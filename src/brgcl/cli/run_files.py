@@ -5,6 +5,7 @@ nodes.parquet       one row per node in the order of the graph: node_id, all tha
 edges.parquet       one row per undirected edge without loops: source, target, rows of nodes.parquet
 embeddings.parquet  one row per node: node_id, z0, z1, ...
 model/              the fitted model, where the method has one
+classifier.safetensors   the fitted classifier, where it is linear (classify)
 history.json        one entry per epoch, where the method keeps them
 metrics.json        what the command printed
 suspects.parquet    one row per labelled node, the most suspicious first (find-errors, demo)
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
     from brgcl.contract import Fitted
+    from brgcl.tasks.classify import NodeClassifier
 
 
 def write_run(
@@ -41,6 +43,7 @@ def write_run(
     seed: int = 0,
     suspects: "pd.DataFrame | None" = None,
     findings: Mapping[str, Any] | None = None,
+    classifier: "NodeClassifier | None" = None,
 ) -> None:
     """Write the results of a command, and last the report, which is made from the other files.
 
@@ -54,11 +57,13 @@ def write_run(
         seed: Seed of the map.
         suspects: One row per labelled node, where labels were judged.
         findings: What was found out about the labels as a whole.
+        classifier: The fitted classifier, where there is one.
     """
     import pandas as pd
 
     from brgcl.atomic_files import write_csv, write_json, write_parquet
     from brgcl.report.extra import has_report_extra
+    from brgcl.tasks.linear_classifier import LinearClassifier
 
     folder.about["title"] = title
     if fitted is not None:
@@ -75,6 +80,9 @@ def write_run(
         folder.write("model", fitted.model.save)
         history = [dataclasses.asdict(epoch) for epoch in fitted.model.history_]
         folder.write("history.json", write_json, history)
+    stored = None if classifier is None else LinearClassifier.of(classifier, graph.class_names)
+    if stored is not None:
+        folder.write("classifier.safetensors", stored.save)
     folder.write("metrics.json", write_json, metrics)
     if suspects is not None:
         folder.write("suspects.parquet", write_parquet, suspects)

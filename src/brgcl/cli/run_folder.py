@@ -24,10 +24,11 @@ from brgcl.errors import InputError
 from brgcl.machine import library_versions, processor
 
 LOCK, ABOUT = ".brgcl.lock", "run.json"
+TRAINING = ".training"  # what ranks share until the run is finished
 MODEL = ("model/model.safetensors", "model/config.json")
 FILES = (
     "embeddings.parquet", "nodes.parquet", "edges.parquet", *MODEL, "history.json", "metrics.json",
-    "suspects.parquet", "suspects.csv", "findings.json", "report.html",
+    "suspects.parquet", "suspects.csv", "findings.json", "classifier.safetensors", "report.html",
 )  # fmt: skip
 REVIEW = "review.sqlite"
 SPARE = 50 * 2**20  # bytes that are left free on the disk
@@ -193,7 +194,7 @@ def claim_file(path: Path, *, overwrite: bool) -> None:
 
 def _check_content(path: Path, overwrite: bool, reviewed: bool) -> dict[str, str | None]:
     """Check that a run may write into the folder; returns the files of the run before."""
-    names = {entry.name for entry in path.iterdir()} - {LOCK}
+    names = {entry.name for entry in path.iterdir()} - {LOCK, TRAINING}
     if names and not overwrite:
         raise InputError(f"folder '{path}' is not empty; give another --out or add --overwrite")
     if REVIEW in names and not reviewed:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from brgcl.data.files import read_graph as read_graph
     from brgcl.data.frames import from_pandas as from_pandas
     from brgcl.data.frames import to_pandas as to_pandas
+    from brgcl.data.graph_folder import open_graph as open_graph
+    from brgcl.data.graph_folder import save_graph as save_graph
     from brgcl.data.graphs import check_graph as check_graph
     from brgcl.data.graphs import from_scipy as from_scipy
     from brgcl.data.knn import knn_graph as knn_graph
@@ -29,6 +31,7 @@ else:
             "datasets": ("available", "dataset_status", "load_dataset"),
             "files": ("read_graph",),
             "frames": ("from_pandas", "to_pandas"),
+            "graph_folder": ("open_graph", "save_graph"),
             "graphs": ("check_graph", "from_scipy"),
             "knn": ("knn_graph",),
             "libraries": ("from_igraph", "from_networkx"),

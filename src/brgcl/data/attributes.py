@@ -17,22 +17,33 @@ log = logging.getLogger("brgcl")
 MAX_IDENTITY = 20_000
 """Up to this many nodes, a graph without attributes gets one column per node."""
 
+BLOCK = 1 << 22  # values that are checked at once
+
 
 def structural_attributes(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """Attributes for a graph that has none: what is known of a node is its place.
-
-    Up to 20,000 nodes every node gets a column of its own (the identity, CSR). Beyond that a node
-    is described by its degree: a one-hot of `floor(log2(degree + 1))`, CSR.
+    """Attributes for a graph that has none; see `attributes_of_degrees`.
 
     Example:
         >>> structural_attributes(torch.tensor([[0], [1]]), 2).to_dense().tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
+    return attributes_of_degrees(torch.bincount(edge_index.flatten(), minlength=num_nodes))
+
+
+def attributes_of_degrees(degree: Tensor) -> Tensor:
+    """Attributes for a graph that has none: what is known of a node is its place.
+
+    Up to 20,000 nodes every node gets a column of its own (the identity, CSR). Beyond that a node
+    is described by its degree: a one-hot of `floor(log2(degree + 1))`, CSR.
+
+    Args:
+        degree: Number of edges of each node, as they were given, `(N,)`.
+    """
+    num_nodes = len(degree)
     if num_nodes <= MAX_IDENTITY:
         column = torch.arange(num_nodes)
         log.warning("no attributes given: each of the %d nodes gets a column of its own", num_nodes)
     else:
-        degree = torch.bincount(edge_index.flatten(), minlength=num_nodes)
         column = torch.log2(degree.double() + 1).floor().long()
         log.warning("no attributes given: %d nodes are described by their degree", num_nodes)
     shape = (num_nodes, int(column.max()) + 1 if num_nodes else 0)
@@ -76,15 +87,26 @@ def checked_attributes(x: Tensor | None) -> Tensor:
     dense = x.layout == torch.strided
     x = x.detach().to(torch.float32) if dense else _canonical_csr(x.detach())
     values = x if dense else x.values()
-    bad = torch.nonzero(~torch.isfinite(values))
-    if len(bad):
-        place = tuple(bad[0].tolist())
+    place = _first_not_finite(values)
+    if place is not None:
         row, column = place if dense else (c[place[0]] for c in csr_to_scipy(x).tocoo().coords)
         raise InputError(
             f"x[{row}, {column}] is {float(values[place])}; attributes must be finite: "
             "fill or drop the value first"
         )
     return x
+
+
+def _first_not_finite(values: Tensor) -> tuple[int, ...] | None:
+    """Place of the first value that is not finite; values are read once, in blocks of rows."""
+    width = values.numel() // max(1, len(values))
+    size = max(1, BLOCK // max(1, width))
+    for start in range(0, len(values), size):
+        bad = torch.nonzero(~torch.isfinite(values[start : start + size]))
+        if len(bad):
+            row, *column = bad[0].tolist()
+            return (start + row, *column)
+    return None
 
 
 def _canonical_csr(x: Tensor) -> Tensor:

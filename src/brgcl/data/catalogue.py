@@ -9,6 +9,7 @@ _PLANETOID_URL = (
     "af6abf468a772cc055bec88c52e4d6f51b7c37e3/data/"
 )
 _COAUTHOR_URL = "https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/"
+GRAPH_FILE = "graph.json"  # by which a graph folder is known
 _ARXIV_ZIP = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
 
 

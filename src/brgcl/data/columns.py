@@ -99,13 +99,41 @@ def settle_header(
     first = table.first_row
     if first is None:
         return table
-    if any(name in first for name in given):
+    if _says_so(first, given, num_ids):
         header = True
-    elif num_ids == 1 and _only(first, ID) and _only(first, LABEL):
-        header = True  # it says so itself, whatever holds for the edges
     elif header is None:
         header = _recognise_header(table, first, any(name is not None for name in given), num_ids)
     return table.with_header() if header else table
+
+
+def _says_so(first: tuple[str, ...], given: Sequence[str | None], num_ids: int) -> bool:
+    """Whether a first row is a header, whatever the caller says."""
+    if any(name in first for name in given):
+        return True
+    # labels may have one even if the edges have none
+    return num_ids == 1 and bool(_only(first, ID) and _only(first, LABEL))
+
+
+def needs_numbers(
+    table: TableFile, header: bool | None, given: Sequence[str | None], num_ids: int
+) -> bool:
+    """Whether the first row is a header only if the ids in all rows below it are numbers.
+
+    The arguments are those of `settle_header`, which sees the rows of `table` alone; whoever reads
+    more rows calls `check_numbers` on them.
+    """
+    first = table.first_row
+    if first is None or header is not None or any(name is not None for name in given):
+        return False
+    return not (
+        _says_so(first, given, num_ids) or _has_names(first, num_ids) or _is_data(first, num_ids)
+    )
+
+
+def check_numbers(table: TableFile, ids: Sequence[Any]) -> None:
+    """Refuse a header above ids that are not all numbers."""
+    if not all(_all_numbers(column) for column in ids):
+        raise _unclear_header(table, table.columns)
 
 
 def check_header(table: TableFile, names: Sequence[str], ids: Sequence[Any]) -> None:
@@ -116,22 +144,34 @@ def check_header(table: TableFile, names: Sequence[str], ids: Sequence[Any]) -> 
                 raise _unclear_header(table, names)
 
 
-def _recognise_header(table: TableFile, first: tuple[str, ...], named: bool, num_ids: int) -> bool:
+def _has_names(first: tuple[str, ...], num_ids: int) -> bool:
     wanted = (SOURCE, TARGET) if num_ids == 2 else (ID,)
-    if (
+    return bool(
         len(first) < 2
         or first[0] in ("", "Unnamed: 0")  # pandas writes a nameless index so
         or all(_only(first, known) for known in wanted)
         or (num_ids == 2 and _only(first, WEIGHT))
-    ):
+    )
+
+
+def _is_data(first: tuple[str, ...], num_ids: int) -> bool:
+    return any(re.match(NUMBER, cell) for cell in first[:num_ids])
+
+
+def _recognise_header(table: TableFile, first: tuple[str, ...], named: bool, num_ids: int) -> bool:
+    if _has_names(first, num_ids):
         return True
-    if any(re.match(NUMBER, cell) for cell in first[:num_ids]):
+    if _is_data(first, num_ids):
         log.warning("%s: the first row holds numbers: read without a header", table.path)
         return False
     below = [column[1:] for column in table.texts(*table.columns[:num_ids])]
-    if named or all(len(c) and pc.all(pc.match_substring_regex(c, NUMBER)).as_py() for c in below):
+    if named or all(len(column) and _all_numbers(column) for column in below):
         return True  # text above numbers
     raise _unclear_header(table, first)
+
+
+def _all_numbers(column: Any) -> bool:
+    return bool(pc.all(pc.match_substring_regex(column, NUMBER), min_count=0).as_py())
 
 
 def _unclear_header(table: TableFile, first: Sequence[str]) -> InputError:

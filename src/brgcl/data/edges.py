@@ -1,6 +1,7 @@
 """Any edge list -> its canonical form: undirected, sorted, without repeats and self-loops."""
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,41 @@ from brgcl.errors import InputError
 
 log = logging.getLogger("brgcl")
 
+UNEQUAL = 1e-6  # relative difference of two weights from which it is more than rounding
 NO_EDGES = "the graph has no edges: only the attributes can tell nodes apart"
+
+
+@dataclass
+class EdgeChanges:
+    """What was done to an edge list to make it canonical, in numbers of edges.
+
+    Attributes:
+        loops: Self-loops that were removed.
+        repeats: Edges that stood twice or more often in the same direction.
+        unequal: Edges with different weights in their two directions.
+        one_way: Edges given in one direction only.
+        entries: Entries that are left, two for each edge.
+    """
+
+    loops: int = 0
+    repeats: int = 0
+    unequal: int = 0
+    one_way: int = 0
+    entries: int = 0
+
+    def tell(self, *, weighted: bool) -> None:
+        """Log what was done."""
+        if self.loops:
+            log.warning("%d self-loops removed", self.loops)
+        if self.repeats:
+            log.warning("%d repeated edges %s", self.repeats, "summed" if weighted else "merged")
+        if self.unequal:
+            unequal = "%d edges have different weights in their two directions: the larger counts"
+            log.warning(unequal, self.unequal)
+        if self.one_way:
+            log.info("%d edges given in one direction only: read as undirected", self.one_way)
+        if self.entries == 0:
+            log.warning(NO_EDGES)
 
 
 def canonical_edges(
@@ -50,18 +85,14 @@ def canonical_edges(
     undirected = directed.maximum(reverse)
     undirected.sort_indices()
     if announce:
-        if num_loops := int((~proper).sum()):
-            log.warning("%d self-loops removed", num_loops)
-        if num_repeats := int(proper.sum()) - directed.nnz:
-            done = "merged" if weight is None else "summed"
-            log.warning("%d repeated edges %s", num_repeats, done)
-        if num_unequal := _num_unequal(directed, reverse):
-            unequal = "%d edges have different weights in their two directions: the larger counts"
-            log.warning(unequal, num_unequal)
-        if num_one_way := undirected.nnz - directed.nnz:
-            log.info("%d edges given in one direction only: read as undirected", num_one_way)
-        if undirected.nnz == 0:
-            log.warning(NO_EDGES)
+        changes = EdgeChanges(
+            loops=int((~proper).sum()),
+            repeats=int(proper.sum()) - directed.nnz,
+            unequal=_num_unequal(directed, reverse),
+            one_way=undirected.nnz - directed.nnz,
+            entries=undirected.nnz,
+        )
+        changes.tell(weighted=weight is not None)
     device = edge_index.device
     edges = torch.from_numpy(np.stack(undirected.tocoo().coords).astype(np.int64))
     if weight is None:
@@ -131,4 +162,4 @@ def _num_unequal(directed: Any, reverse: Any) -> int:
     """Edges whose two directions are both there with different weights, beyond rounding."""
     smaller, larger = directed.minimum(reverse), directed.maximum(reverse)
     both = smaller.astype(bool).multiply(larger)
-    return int(((both - smaller) > 1e-6 * both).nnz // 2)
+    return int(((both - smaller) > UNEQUAL * both).nnz // 2)

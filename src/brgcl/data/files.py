@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
@@ -18,6 +17,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, structural_attributes
+from brgcl.data.catalogue import GRAPH_FILE
 from brgcl.data.columns import (
     NUMBER,
     check_header,
@@ -31,18 +31,23 @@ from brgcl.data.graphs import check_graph
 from brgcl.data.ids import (
     MISSING,
     encode_labels,
-    is_integer_text,
     sorted_ids,
     without_zero_fractions,
 )
-from brgcl.data.table_files import TABLE_SUFFIXES, TableFile, read_table, table_suffix
+from brgcl.data.node_index import NodeIndex, check_ids, first_repeated, repeated_id
+from brgcl.data.table_files import (
+    MATRIX_SUFFIXES,
+    TABLE_SUFFIXES,
+    TableFile,
+    read_table,
+    table_suffix,
+)
 from brgcl.errors import InputError
 from brgcl.method.attributes import SPARSE_BELOW
 from brgcl.method.sparse import csr_from_scipy
 
 log = logging.getLogger("brgcl")
 
-MATRIX_SUFFIXES = (".npy", ".npz")
 NO_TEXT = pa.array([], pa.string())
 
 
@@ -132,7 +137,7 @@ def join_tables(
     label_table = node_table if label is not None else None
     if label_file is not None:
         label_table = settle_header(label_file, header, (id, label), num_ids=1)
-    _check_given(id, label, node_table, label_table)
+    check_given(id, label, node_table, label_table)
 
     ends, weights = _read_edges(edge_table, source, target, weight, header)
     node_ids, x = _read_features(features, id, label)
@@ -140,29 +145,40 @@ def join_tables(
     (*ends, node_ids, label_ids), changed = without_zero_fractions([*ends, node_ids, label_ids])
     if changed:
         log.warning("ids such as 1.0 are read as 1")
-    if node_table is not None:
-        _check_unique(node_table, node_ids)
+    if node_table is not None and (row := first_repeated(node_ids)) is not None:
+        raise repeated_id(node_table.place(row), node_ids[row].as_py())
     if features is None:
         both = pa.chunked_array(ends, pa.string()).unique().to_pylist()
         node_ids = pa.array(sorted_ids(set(both) - {""}), pa.string())
 
-    edge_index = np.stack([_locate(column, node_ids, edge_table, listed) for column in ends])
+    index = NodeIndex(node_ids, listed)
+    edge_index = np.stack([index.locate(column, edge_table) for column in ends])
     num_nodes = len(node_ids)
     if num_nodes == 0:
-        raise InputError(f"{listed}: the graph has no nodes; the file has no rows")
+        raise no_nodes(listed)
     data = Data(edge_index=torch.from_numpy(edge_index), edge_weight=weights, num_nodes=num_nodes)
     data.x = structural_attributes(data.edge_index, num_nodes) if x is None else x
-    names = node_ids.to_pylist()
-    data.node_ids = [int(name) for name in names] if all(map(is_integer_text, names)) else names
-    data.name = edge_file.path.name.split(".")[0] or edge_file.path.name
+    data.node_ids, data.name = index.values, graph_name(edge_file.path)
     if label_table is not None:
-        nodes = _locate(label_ids, node_ids, label_table, listed)
+        nodes = index.locate(label_ids, label_table)
         data.y, data.class_names = _encode_labels(label_table, label_ids, values, nodes, num_nodes)
     return check_graph(data)
 
 
+def graph_name(edges: Path) -> str:
+    """What a graph is called that is read from files."""
+    return edges.name.split(".")[0] or edges.name
+
+
+def no_nodes(listed: Path) -> InputError:
+    """What is wrong with a graph without nodes."""
+    return InputError(f"{listed}: the graph has no nodes; the file has no rows")
+
+
 def _as_path(what: str, path: Any) -> Path:
     if isinstance(path, (str, PathLike)):
+        if (Path(path) / GRAPH_FILE).is_file():
+            raise InputError(f"'{path}' is a graph folder; open it with open_graph")
         return Path(path)
     advice = "; see from_pandas" if hasattr(path, "columns") else ""
     raise InputError(f"{what} must be the path of a file, got {type(path).__name__}{advice}")
@@ -171,24 +187,29 @@ def _as_path(what: str, path: Any) -> Path:
 def _open_features(path: Path) -> TableFile | Tensor:
     kind = table_suffix(path)
     if kind in MATRIX_SUFFIXES:
-        return _read_matrix(path)
+        return read_matrix(path)
     if kind not in TABLE_SUFFIXES:
         raise InputError(
             f"{path}: unknown kind of features '{kind}'; accepted: "
             + ", ".join((*TABLE_SUFFIXES, *MATRIX_SUFFIXES))
         )
-    table = read_table(path)
+    return settle_features(read_table(path))
+
+
+def settle_features(table: TableFile) -> TableFile:
+    """Take the first row of a table of attributes as its header."""
     if table.first_row is not None and all(re.match(NUMBER, cell) for cell in table.first_row):
         raise InputError(
-            f"{path}: the first row holds only numbers, so it is no header; "
+            f"{table.path}: the first row holds only numbers, so it is no header; "
             "add one, such as: id,a1,a2"
         )
     return table.with_header()
 
 
-def _check_given(
+def check_given(
     id: str | None, label: str | None, node_table: TableFile | None, label_table: TableFile | None
 ) -> None:
+    """Check that the columns that were named are in some table."""
     tables = [table for table in (node_table, label_table) if table is not None]
     if id is not None and not any(id in table.columns for table in tables):
         columns = (f"; {table.path} has {', '.join(table.columns)}" for table in tables)
@@ -210,17 +231,28 @@ def _read_edges(
     header: bool | None,
 ) -> tuple[list[Any], Tensor | None]:
     ends_given = source is not None or target is not None
-    used = source, target, weight = edge_columns(table, source, target, weight)
+    source, target, weight = edge_columns(table, source, target, weight)
     ends = table.texts(source, target)
     if header is None and not ends_given:
         check_header(table, (source, target), ends)
+    tell_unread(table, source, target, weight)
+    if weight is None:
+        return ends, None
+    return ends, torch.from_numpy(read_weights(table, weight))
+
+
+def tell_unread(table: TableFile, source: str, target: str, weight: str | None) -> None:
+    """Say which columns of a table of edges are not read."""
+    used = (source, target, weight)
     _report_index(table, used)
     unread = [name for name in table.columns if name not in (*used, *table.index)]
     if unread:
         advice = "" if weight else "; if one holds weights, name it with weight="
         log.warning("%s: columns not read: %s%s", table.path, ", ".join(unread), advice)
-    if weight is None:
-        return ends, None
+
+
+def read_weights(table: TableFile, weight: str) -> NDArray[np.float32]:
+    """The weights in a column, all above 0, `(E,)`."""
     weights = table.numbers([weight])[:, 0]
     bad = np.flatnonzero(weights <= 0)
     if len(bad):
@@ -228,7 +260,7 @@ def _read_edges(
             f"{table.place(int(bad[0]))}, column '{weight}': weight {weights[bad[0]]:g} is not "
             "above 0; drop the edge or correct the weight"
         )
-    return ends, torch.from_numpy(weights)
+    return weights
 
 
 def _report_index(table: TableFile, used: Sequence[str | None]) -> None:
@@ -244,7 +276,17 @@ def _read_features(
         return NO_TEXT, None
     if isinstance(features, Tensor):
         return pa.array(np.arange(features.shape[0])).cast(pa.string()), features
-    table, key = features, id_column(features, id)
+    key, names = attribute_columns(features, id, label)
+    (ids,) = features.texts(key)
+    check_ids(features, ids)
+    x = features.numbers(names)
+    sparse = np.count_nonzero(x) < SPARSE_BELOW * x.size
+    return ids, csr_from_scipy(x) if sparse else torch.from_numpy(x)
+
+
+def attribute_columns(table: TableFile, id: str | None, label: str | None) -> tuple[str, list[str]]:
+    """The column of the ids and those of the attributes."""
+    key = id_column(table, id)
     names = [name for name in table.columns if name not in (key, label, *table.index)]
     _report_index(table, (key, label))
     if not names:
@@ -254,14 +296,11 @@ def _read_features(
             f"{table.path}: column '{suspect}' looks like labels, which would give the answer "
             f"away as an attribute; read it as labels with label='{suspect}', or rename it"
         )
-    (ids,) = table.texts(key)
-    _check_ids(table, ids)
-    x = table.numbers(names)
-    sparse = np.count_nonzero(x) < SPARSE_BELOW * x.size
-    return ids, csr_from_scipy(x) if sparse else torch.from_numpy(x)
+    return key, names
 
 
-def _read_matrix(path: Path) -> Tensor:
+def read_matrix(path: Path) -> Tensor:
+    """Read attributes from a `.npy` or `.npz` file, dense or CSR, `(N, F)`."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path")
     try:
@@ -313,21 +352,11 @@ def _encode_labels(
     table: TableFile, ids: Any, values: Any, nodes: NDArray[np.int64], num_nodes: int
 ) -> tuple[Tensor, list[str]]:
     """The class of each node and the class names; says how many labels are missing."""
-    written = np.array(values.to_pylist(), dtype=object)
-    given = pc.if_else(pc.is_in(values, pa.array(sorted(MISSING))), "", values)
-    (given,), _ = without_zero_fractions([given])
-    labels = np.array(given.to_pylist(), dtype=object)
-    classes = set(labels) - {""}
-    if "-1" in classes and len(classes) == 2:
-        raise InputError(
-            f"{table.path}: the labels are -1 and {min(classes - {'-1'})}, but -1 means "
-            "unlabelled; call the classes otherwise, e.g. no and yes"
-        )
-    labels[labels == "-1"] = ""
+    labels = read_labels(table.path, values)
     missing = labels == ""
     if missing.any():
-        words = ", ".join(sorted({word or "empty" for word in written[missing]}))
-        log.warning("%s: %d labels missing (%s)", table.path, missing.sum(), words)
+        written = np.array(values.to_pylist(), dtype=object)
+        tell_missing(table.path, int(missing.sum()), set(written[missing]))
     of_node = np.full(num_nodes, "", dtype=object)
     of_node[nodes] = labels
     clash = np.flatnonzero(of_node[nodes] != labels)
@@ -340,28 +369,22 @@ def _encode_labels(
     return encode_labels(of_node)
 
 
-def _locate(keys: Any, ids: Any, table: TableFile, listed: Path) -> NDArray[np.int64]:
-    """The node of each id of a column; an id that is not listed is an error."""
-    _check_ids(table, keys)
-    nodes = pc.index_in(keys, value_set=ids)
-    if nodes.null_count:
-        row = int(np.flatnonzero(nodes.is_null().to_numpy(zero_copy_only=False))[0])
-        if table_suffix(listed) in MATRIX_SUFFIXES:
-            rule = f"its rows are numbered 0..{len(ids) - 1}, and ids must be these integers"
-        else:
-            rule = "add its row there, or drop this one"
-        raise InputError(f"{table.place(row)}: id {keys[row].as_py()!r} is not in {listed}; {rule}")
-    return np.asarray(nodes.to_numpy(), dtype=np.int64)
+def read_labels(path: Path, values: Any) -> NDArray[Any]:
+    """The labels that texts stand for, "" where there is none; an Arrow array in, objects out."""
+    given = pc.if_else(pc.is_in(values, pa.array(sorted(MISSING))), "", values)
+    (given,), _ = without_zero_fractions([given])
+    labels = np.array(given.to_pylist(), dtype=object)
+    classes = set(labels) - {""}
+    if "-1" in classes and len(classes) == 2:
+        raise InputError(
+            f"{path}: the labels are -1 and {min(classes - {'-1'})}, but -1 means "
+            "unlabelled; call the classes otherwise, e.g. no and yes"
+        )
+    labels[labels == "-1"] = ""
+    return labels
 
 
-def _check_ids(table: TableFile, keys: Any) -> None:
-    empty = np.flatnonzero(pc.equal(keys, "").to_numpy(zero_copy_only=False))
-    if len(empty):
-        raise InputError(f"{table.place(int(empty[0]))}: the id is empty; every row needs one")
-
-
-def _check_unique(table: TableFile, ids: Any) -> None:
-    repeated = np.flatnonzero(pd.Index(ids.dictionary_encode().indices.to_numpy()).duplicated())
-    if len(repeated):
-        row = int(repeated[0])
-        raise InputError(f"{table.place(row)}: id {ids[row].as_py()!r} is duplicated; keep one row")
+def tell_missing(path: Path, number: int, written: set[str]) -> None:
+    """Say how many labels are missing, and what stands in their place."""
+    words = ", ".join(sorted(word or "empty" for word in written))
+    log.warning("%s: %d labels missing (%s)", path, number, words)

@@ -24,5 +24,5 @@ def fingerprint(graph: Data, labels: Tensor | None, settings: dict[str, Any]) ->
     for part in (*parts, graph.edge_index, graph.get("edge_weight"), labels):
         if part is not None:
             digest.update(str(tuple(part.shape)).encode())
-            digest.update(part.detach().cpu().contiguous().numpy().tobytes())
+            digest.update(part.detach().cpu().contiguous().numpy())  # read where it lies
     return digest.hexdigest()[:16]

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from numpy.typing import NDArray
@@ -22,6 +24,7 @@ MISSING = frozenset(
 """Labels in a file that mean none: what `pandas.read_csv` takes as missing, and `?`."""
 
 INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+WHOLE = r"^-?\d+(\.0+)?$|^$"
 
 
 def encode_labels(values: Iterable[Any]) -> tuple[Tensor, list[str]]:
@@ -57,12 +60,40 @@ def without_zero_fractions(columns: Sequence[Any]) -> tuple[list[Any], bool]:
         >>> columns[0].to_pylist(), changed
         (['1', '2'], True)
     """
-    changed = any(pc.any(pc.match_substring(column, ".")).as_py() for column in columns)
-    whole = r"^-?\d+(\.0+)?$|^$"
-    matches = [pc.match_substring_regex(column, whole) for column in columns] if changed else []
-    if not changed or any(pc.all(match).as_py() is False for match in matches):
-        return list(columns), False
-    return [pc.replace_substring_regex(column, r"\.0+$", "") for column in columns], True
+    seen = ZeroFractions()
+    for column in columns:
+        seen.look(column)
+    return [seen.drop(column) for column in columns], seen.apply
+
+
+@dataclass
+class ZeroFractions:
+    """Whether the columns seen so far hold nothing but whole numbers, some written as `1.0`.
+
+    Attributes:
+        points: Whether a text has a point.
+        whole: Whether all texts are whole numbers or empty.
+    """
+
+    points: bool = False
+    whole: bool = True
+
+    def look(self, column: Any) -> None:
+        """Look at a column, an Arrow array of text."""
+        self.points = self.points or bool(pc.any(pc.match_substring(column, ".")).as_py())
+        self.whole = self.whole and pc.all(pc.match_substring_regex(column, WHOLE)).as_py() in (
+            True,
+            None,
+        )
+
+    @property
+    def apply(self) -> bool:
+        """Whether `drop` changes anything."""
+        return self.points and self.whole
+
+    def drop(self, column: Any) -> Any:
+        """Write `1.0` as `1`, if that is how all columns are read."""
+        return pc.replace_substring_regex(column, r"\.0+$", "") if self.apply else column
 
 
 def is_integer_text(text: str) -> bool:
@@ -73,6 +104,22 @@ def is_integer_text(text: str) -> bool:
         [True, True, False, False, False]
     """
     return bool(INTEGER.fullmatch(text)) and -(2**63) <= int(text) < 2**63
+
+
+def integer_values(texts: Any) -> NDArray[np.int64] | None:
+    """The values of texts that are all integers (see `is_integer_text`); None if one is not.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> integer_values(pa.array(["7", "-7"])), integer_values(pa.array(["7", "07"]))
+        (array([ 7, -7]), None)
+    """
+    if pc.all(pc.match_substring_regex(texts, f"^({INTEGER.pattern})$")).as_py() is False:
+        return None
+    try:
+        return np.asarray(texts.cast(pa.int64()).to_numpy())
+    except pa.ArrowInvalid:  # nineteen digits may be too much for int64
+        return None
 
 
 def checked_ids(ids: Any, num_nodes: int) -> NDArray[Any]:

@@ -31,6 +31,9 @@ SEPARATORS = {".csv": ",;\t", ".tsv": "\t", ".txt": "\t,; ", ".edgelist": "\t,; 
 """What may separate the columns of a text file; the first one that its first line has does."""
 
 TABLE_SUFFIXES = (*SEPARATORS, ".parquet")
+COMMENTED = (".txt", ".edgelist")  # may have lines that begin with #
+UNPACKING = (OSError, EOFError, zlib.error)  # what reading a packed file raises
+MATRIX_SUFFIXES = (".npy", ".npz")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class TableFile:
     separator: str
     _content: Any  # bytes of the rows of a text file, or an Arrow table
     _first_line: int = 0  # bytes
-    _lines_above: int = 0
+    _lines_above: int = 0  # or rows, in Parquet: they are in other parts of the file
 
     @property
     def is_text(self) -> bool:
@@ -82,7 +85,7 @@ class TableFile:
     def place(self, row: int) -> str:
         """Where row `row` (from 0) is in the file, for an error message."""
         if not self.is_text:
-            return f"{self.path} row {row}"
+            return f"{self.path} row {row + self._lines_above}"
         text = io.StringIO(self._content.to_pybytes().decode(errors="replace"))
         records = csv.reader(text, delimiter=self.separator)
         start, seen = 1, -1
@@ -92,6 +95,11 @@ class TableFile:
                 return f"{self.path} line {start + self._lines_above}"
             start = records.line_num + 1  # a quoted cell may span several lines
         return str(self.path)
+
+    def part(self, content: Any, lines_above: int) -> "TableFile":
+        """Other rows of the same table: bytes of text or an Arrow table."""
+        content = pa.py_buffer(content) if isinstance(content, bytes) else content
+        return replace(self, _content=content, _lines_above=lines_above)
 
     def texts(self, *names: str) -> list[Any]:
         """Arrow arrays of the text of some columns, without outer blanks; a missing cell is ""."""
@@ -125,6 +133,15 @@ class TableFile:
                 "every attribute and weight must be a finite number"
             )
         return matrix
+
+    def integers(self, names: Sequence[str]) -> NDArray[np.int64]:
+        """The matrix of some columns of a text file, which hold whole numbers."""
+        table = self._parse(dict.fromkeys(names, pa.int64()))
+        for name in names:
+            if table[name].null_count:
+                row = int(np.flatnonzero(table[name].is_null().to_numpy(zero_copy_only=False))[0])
+                raise InputError(f"{self.place(row)}, column '{name}': the number is missing")
+        return np.stack([table[name].to_numpy() for name in names], axis=1)
 
     def _parse(self, types: dict[str, Any]) -> Any:
         try:
@@ -210,14 +227,28 @@ def read_table(path: Path) -> TableFile:
             `.parquet` file. `SEPARATORS` tells what separates columns. Lines of `.txt` and
             `.edgelist` that begin with `#` are skipped, and any number of blanks separates.
     """
+    kind = table_kind(path)
+    content = read_bytes(path)
+    if kind != ".parquet":
+        return open_text(path, kind, normal_lines(content, start=True))
+    try:
+        table = pyarrow.parquet.read_table(pa.BufferReader(content))
+    except (pa.ArrowException, OSError) as error:
+        raise damaged_parquet(path, error) from error
+    return open_arrow(path, table)
+
+
+def table_kind(path: Path) -> str:
+    """Check that a file is there and of a kind that can be read; returns its ending."""
     kind = table_suffix(path)
     if kind not in TABLE_SUFFIXES:
         raise InputError(
             f"{path}: unknown kind of table '{kind}'; accepted: {', '.join(TABLE_SUFFIXES)}, "
             "and the text ones with .gz"
         )
-    content = read_bytes(path)
-    return _open_parquet(path, content) if kind == ".parquet" else _open_text(path, kind, content)
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; check the path")
+    return kind
 
 
 def table_suffix(path: Path) -> str:
@@ -235,27 +266,39 @@ def read_bytes(path: Path) -> bytes:
     try:
         content = path.read_bytes()
         return gzip.decompress(content) if path.suffix.lower() == ".gz" else content
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: cannot be read, is it complete? ({error})") from error
+    except UNPACKING as error:
+        raise incomplete(path, error) from error
 
 
-def _open_parquet(path: Path, content: bytes) -> TableFile:
-    try:
-        table = pyarrow.parquet.read_table(pa.BufferReader(content))
-    except (pa.ArrowException, OSError) as error:
-        first = str(error).splitlines()[0]
-        raise InputError(f"{path}: not a complete Parquet file ({first})") from error
+def incomplete(path: Path, error: Exception) -> InputError:
+    """What is wrong with a file that cannot be read to its end."""
+    return InputError(f"{path}: cannot be read, is it complete? ({error})")
+
+
+def damaged_parquet(path: Path, error: Exception) -> InputError:
+    """What is wrong with a file that Arrow cannot read."""
+    return InputError(f"{path}: not a complete Parquet file ({str(error).splitlines()[0]})")
+
+
+def open_arrow(path: Path, table: Any) -> TableFile:
+    """A table that Arrow has read, perhaps without any of its rows."""
     check_names(path, table.column_names)
     stored = (table.schema.pandas_metadata or {}).get("index_columns", [])
     index = tuple(name for name in stored if isinstance(name, str))  # not a mere range
     return TableFile(path, tuple(table.column_names), None, index, ",", table)
 
 
-def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if kind in (".txt", ".edgelist") and b"#" in content:
-        content = _without_comments(path, content)
+def normal_lines(content: bytes, *, start: bool) -> bytes:
+    """Let lines end in a line feed; at the `start` of a file, drop the byte order mark."""
+    content = content.removeprefix(b"\xef\xbb\xbf") if start else content
+    return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def open_text(path: Path, kind: str, content: bytes) -> TableFile:
+    """A text file, or the first rows of one, whose lines are normal."""
+    if kind in COMMENTED:
+        content, inside = without_comments(content, start=True)
+        tell_comments(path, inside)
     if not content.strip():
         raise InputError(f"{path}: the file is empty; it needs at least one row")
     blank = len(content) - len(content.lstrip())
@@ -269,7 +312,7 @@ def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
         raise InputError(f"{place}: not UTF-8 text; save the file as UTF-8") from error
     separator = next((s for s in SEPARATORS[kind] if s in line.strip()), SEPARATORS[kind][0])
     if separator == " ":
-        content = _with_single_blanks(path, content)
+        content = with_single_blanks(path, content)
         line = content.split(b"\n", 1)[0].decode()
     try:
         cells = tuple(cell.strip() for cell in next(csv.reader([line], delimiter=separator)))
@@ -281,16 +324,26 @@ def _open_text(path: Path, kind: str, content: bytes) -> TableFile:
     return TableFile(path, names, cells, (), separator, rows, first_line, lines_above)
 
 
-def _without_comments(path: Path, content: bytes) -> bytes:
-    """Blank the lines that begin with `#`; lines keep their numbers."""
-    head = re.match(rb"(?:[ \t]*(?:#[^\n]*)?\n)*", content)
+def without_comments(content: bytes, *, start: bool) -> tuple[bytes, int]:
+    """Blank the lines that begin with `#`; lines keep their numbers.
+
+    Returns:
+        The rest, and how many such lines there are, not counting those that `start` the file.
+    """
+    if b"#" not in content:
+        return content, 0
+    head = re.match(rb"(?:[ \t]*(?:#[^\n]*)?\n)*", content) if start else None
     inside = len(re.findall(rb"(?m)^[ \t]*#", content[head.end() if head else 0 :]))
+    return re.sub(rb"(?m)^[ \t]*#[^\n]*", b"", content), inside
+
+
+def tell_comments(path: Path, inside: int) -> None:
+    """Say how many lines inside a table are skipped."""
     if inside:
         log.warning("%s: %d lines that begin with # are skipped inside the table", path, inside)
-    return re.sub(rb"(?m)^[ \t]*#[^\n]*", b"", content)
 
 
-def _with_single_blanks(path: Path, content: bytes) -> bytes:
+def with_single_blanks(path: Path, content: bytes) -> bytes:
     """Leave one blank between columns, and no empty data as NetworkX writes them at the end."""
     if any(blanks in b"\n" + content + b"\n" for blanks in (b"  ", b"\t", b"\n ", b" \n")):
         content = re.sub(rb"(?m)^ +| +$", b"", re.sub(rb"[ \t]+", b" ", content))

@@ -111,7 +111,7 @@ GCN = Detector(
     cost="five times that of gcn",
     extra="interop",
     deviations=(
-        "The GCN has 64 hidden units, as the perceptron has: with 16, as in `gcn`, it finds fewer.",
+        "The GCN has 64 hidden units, as the perceptron has, where `gcn` has 16.",
         "It keeps its last epoch, since there are no validation labels.",
     ),
 )

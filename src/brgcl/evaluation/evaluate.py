@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
+from brgcl.baselines.brgcl import represent
 from brgcl.contract import Fitted, Method, Reporter
 from brgcl.data import check_graph, load_dataset
 from brgcl.errors import InputError, unknown_name
@@ -39,6 +40,8 @@ from brgcl.tasks.classify import NodeClassifier
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from brgcl.model import BRGCL
 
 GraphSource: TypeAlias = Data | str | Callable[[int], Data]
 Progress = Callable[[str], AbstractContextManager[Reporter]]
@@ -191,6 +194,7 @@ def evaluate(
     root: Path | None = None,
     scored_on: str = "test",
     progress: Progress | None = None,
+    model: "BRGCL | None" = None,
 ) -> Evaluation:
     """Train a method on one or more draws of noise, and classify or cluster the nodes.
 
@@ -215,6 +219,8 @@ def evaluate(
         scored_on: Nodes that are scored, "test" or "validation".
         progress: Called with a title for each training, gives a context with a progress callback;
             `brgcl.progress.progress_bar` is one.
+        model: A fitted model of the method brgcl, which represents the nodes; then nothing is
+            trained.
 
     Raises:
         InputError: An argument, the graph or its labels break a rule.
@@ -230,6 +236,10 @@ def evaluate(
     entry = find_method(method)
     if not isinstance(noise, Noise):
         noise = Noise(labels=parse_noise(noise, LABEL_NOISE))
+    if model is not None:
+        if method != "brgcl" or config is not None:
+            raise InputError("a fitted model has its method and settings; give no others")
+        config = model.config_
     if config is None:
         config = entry.config(graph if isinstance(graph, str) else None)
     elif not isinstance(config, entry.Config):
@@ -250,7 +260,10 @@ def evaluate(
     for seed, data, noisy in draws:
         start = time.perf_counter()
         with progress(f"{method}, seed {seed}") if progress else contextlib.nullcontext() as report:
-            fitted = fit_one(noisy, method, config, seed, report)
+            if model is None:
+                fitted = fit_one(noisy, method, config, seed, report)
+            else:
+                fitted = represent(noisy.graph, model)
             outcome: Classified | Clustered
             if task == "cluster":
                 outcome = cluster_one(noisy, fitted, num_clusters, seed)

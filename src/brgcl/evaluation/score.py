@@ -27,6 +27,7 @@ class Classified:
     accuracy: float | None  # on test nodes
     macro_f1: float | None  # mean over classes on test nodes
     seconds: float  # of classifying
+    classifier: NodeClassifier | None = None  # the fitted one; None for a classifier method
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,8 @@ def classify_one(
         predicted = proba.argmax(1)[noisy.truth.test]
         truth = noisy.truth.y[noisy.truth.test]
         right, f1 = accuracy(predicted, truth), macro_f1(predicted, truth)
-    return Classified(proba, rule, right, f1, seconds)
+    fitted_one = None if rule == "own" else classifier
+    return Classified(proba, rule, right, f1, seconds, fitted_one)
 
 
 def cluster_one(

@@ -62,7 +62,7 @@ def learn_preparation(x: Tensor, kind: Scaling | None = None) -> Preparation:
     """
     values = x.values() if is_sparse(x) else x
     if kind is None:
-        kind = "standardize" if values.numel() and bool((values < 0).any()) else "l1"
+        kind = "standardize" if values.numel() and float(values.min()) < 0 else "l1"
     if kind != "standardize":
         return Preparation(kind)
     N = x.shape[0]

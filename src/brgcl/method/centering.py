@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brgcl.method.confidence import propagate_from
+from brgcl.method.confidence import ENTRIES, propagate_from
 from brgcl.method.sparse import Matrix
 
 ROUNDING = 1e-5  # a row this close to the mean is the mean, up to rounding
@@ -30,6 +30,24 @@ def center_rows(h: Tensor, mean: Tensor) -> Tensor:
     return F.normalize(h - mean, dim=1, eps=ROUNDING)
 
 
+def uncenter_rows(z: Tensor, mean: Tensor) -> Tensor:
+    """Undo `center_rows` for rows of unit length: h = mean + t z with the t > 0 that gives |h| = 1.
+
+    A row at the mean, which is 0 after centring, becomes the mean scaled to unit length.
+
+    Args:
+        z: Centred rows, of unit length or 0, `(N, D)`.
+        mean: The mean row that was subtracted, shorter than 1, `(D,)`.
+
+    Example:
+        >>> uncenter_rows(torch.tensor([[0.0, 1.0]]), torch.tensor([0.6, 0.0]))
+        tensor([[0.6000, 0.8000]])
+    """
+    along = (z @ mean)[:, None]
+    room = (1 - mean.square().sum()).clamp_min(0)
+    return F.normalize(mean + (along.square().add(room).sqrt() - along) * z, dim=1)
+
+
 def smooth_rows(z: Tensor, transition: Matrix, *, alpha: float = 0.1, T: int = 6) -> Tensor:
     """Spread rows over the graph as pseudo labels are spread, and give them unit length again.
 
@@ -39,7 +57,14 @@ def smooth_rows(z: Tensor, transition: Matrix, *, alpha: float = 0.1, T: int = 6
         alpha: Share of its own row that a node keeps in each step.
         T: Number of steps, of which the first is the start.
     """
-    return F.normalize(propagate_from(z, transition, alpha, T), dim=1)
+    width = max(1, ENTRIES // len(z))
+    if width >= z.shape[1]:
+        return F.normalize(propagate_from(z, transition, alpha, T), dim=1)
+    smooth = torch.empty_like(z)
+    for first in range(0, z.shape[1], width):  # columns do not mix
+        columns = z[:, first : first + width].contiguous()
+        smooth[:, first : first + width] = propagate_from(columns, transition, alpha, T)
+    return F.normalize(smooth, dim=1, out=smooth)
 
 
 def effective_rank(h: Tensor, max_rows: int = 2000) -> float:

@@ -5,6 +5,8 @@ from torch import Tensor
 
 from brgcl.method.sparse import Matrix
 
+ENTRIES = 1 << 25  # of soft labels that are held at once
+
 
 def propagate(label: Tensor, num_clusters: int, transition: Matrix, alpha: float, T: int) -> Tensor:
     """Spread one-hot pseudo labels over the graph, Eq. (5).
@@ -42,6 +44,32 @@ def confidence(soft: Tensor, label: Tensor) -> Tensor:
     Minus its logarithm is the paper's cross-entropy phi(z, z̃).
     """
     return soft.gather(1, label[:, None]).squeeze(1).clamp(0, 1)  # rounding may pass 1
+
+
+def own_confidence(
+    label: Tensor, num_clusters: int, transition: Matrix, alpha: float, T: int
+) -> Tensor:
+    """Confidence of each node in its pseudo label, `(N,)`: `propagate`, then `confidence`.
+
+    Clusters do not mix, so those of a large graph are spread a few at a time.
+
+    Args:
+        label: Pseudo labels in `0..K-1`, `(N,)`.
+        num_clusters: K.
+        transition: Row-stochastic adjacency with self-loops, `(N, N)`.
+        alpha: Teleport probability.
+        T: Number of steps, of which the first is the one-hot start.
+    """
+    width = max(1, ENTRIES // max(1, label.numel()))
+    if width >= num_clusters:
+        return confidence(propagate(label, num_clusters, transition, alpha, T), label)
+    own = torch.empty(label.numel(), dtype=transition.data.dtype, device=label.device)
+    for first in range(0, num_clusters, width):
+        here = (label >= first) & (label < first + width)
+        moved = torch.where(here, label - first, width)  # the others share a column
+        soft = propagate(moved, width + 1, transition, alpha, T)
+        own[here] = confidence(soft, moved)[here]
+    return own
 
 
 def confident_nodes(own: Tensor, gamma: float) -> Tensor:

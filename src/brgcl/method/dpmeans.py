@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+ROWS = 65_536  # rows at once, so that no step takes a copy of all of them
+
 
 @dataclass(frozen=True)
 class Clustering:
@@ -81,7 +83,7 @@ def dp_means(
     """
     if centers is None:
         centers = h.mean(0, keepdim=True)
-    total = h.double().pow(2).sum()
+    total = torch.stack([rows.double().pow(2).sum() for rows in torch.split(h, ROWS)]).sum()
     previous: Tensor | None = None
     trace: list[float] = []
     capped = False
@@ -142,16 +144,23 @@ def farthest_first(h: Tensor, num_clusters: int) -> Tensor:
 def cluster_sums(h: Tensor, label: Tensor, num_clusters: int) -> tuple[Tensor, Tensor]:
     """Sum and count the rows of each cluster, `(K, D)` and `(K,)`."""
     counts = torch.bincount(label, minlength=num_clusters).to(h.dtype)
-    member = torch.zeros(h.shape[0], num_clusters, dtype=h.dtype, device=h.device)
-    member.scatter_(1, label[:, None], 1)
-    return member.T @ h, counts
+    sums = h.new_zeros(num_clusters, h.shape[1])
+    for rows, own in zip(torch.split(h, ROWS), torch.split(label, ROWS), strict=True):
+        member = torch.zeros(len(rows), num_clusters, dtype=h.dtype, device=h.device)
+        member.scatter_(1, own[:, None], 1)
+        sums += member.T @ rows
+    return sums, counts
 
 
 def _nearest(h: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
     """Squared distance to, and index of, the nearest centre: one product against K centres."""
-    scores = torch.addmm(centers.pow(2).sum(1)[None, :], h, centers.T, alpha=-2)  # (N, K)
-    best, label = scores.min(1)
-    return (best + h.pow(2).sum(1)).clamp_min_(0), label
+    found = []
+    for rows in torch.split(h, ROWS):
+        scores = torch.addmm(centers.pow(2).sum(1)[None, :], rows, centers.T, alpha=-2)  # (n, K)
+        best, label = scores.min(1)
+        found.append(((best + rows.pow(2).sum(1)).clamp_min_(0), label))
+    distances, labels = zip(*found, strict=True)
+    return torch.cat(distances), torch.cat(labels)
 
 
 def _drop_empty(label: Tensor, sums: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -58,31 +59,43 @@ class Encoder(nn.Module):
         }[activation]
 
     def forward(
-        self, x: Matrix, adjacency: Matrix | Diffusion, columns: Tensor | None = None
+        self,
+        x: Matrix,
+        adjacency: Matrix | Diffusion | Sequence[Matrix],
+        columns: Tensor | None = None,
     ) -> Tensor:
         """Compute representations, `(N, D)`.
 
         Args:
             x: Attributes, `(N, F)`.
-            adjacency: The operator that mixes neighbours, `(N, N)`.
+            adjacency: The operator that mixes neighbours, `(N, N)`; or one for each layer, whose
+                columns are the rows of the one before (`scale/halo.py`).
             columns: 1 for attributes that are seen, 0 for masked ones, `(F,)`; None sees all.
         """
         layers = list(zip(self.weights, self.biases, strict=True))
+        operator: Matrix | Diffusion
+        others: list[Matrix | Diffusion]
+        if isinstance(adjacency, Matrix | Diffusion):
+            operator, others = adjacency, [adjacency] * (len(layers) - 1)
+        else:
+            operator, others = adjacency[0], list(adjacency[1:])
         weight, bias = layers[0]
         seen = weight if columns is None else columns[:, None] * weight
-        first = averages_first(x, adjacency, weight.shape[1])
+        first = averages_first(x, operator, weight.shape[1])
         relu = isinstance(self.activation, nn.ReLU)
         if first and relu and len(layers) > 1:  # two layers at once, and no hidden units kept
             weight, after = layers[1]
-            h = (adjacency @ two_products(averaged(x, adjacency), seen, bias, weight)).add_(after)
+            inner = two_products(averaged(x, operator), seen, bias, weight)
+            operator, *others = others
+            h = (operator @ inner).add_(after)
             layers = layers[1:]
         elif first:
-            h = (averaged(x, adjacency) @ seen).add_(bias)
+            h = (averaged(x, operator) @ seen).add_(bias)
         else:
-            h = (adjacency @ (x @ seen)).add_(bias)
-        for weight, bias in layers[1:]:
+            h = (operator @ (x @ seen)).add_(bias)
+        for (weight, bias), operator in zip(layers[1:], others, strict=True):
             product = relu_product(h, weight) if relu else self.activation(h) @ weight
-            h = (adjacency @ product).add_(bias)
+            h = (operator @ product).add_(bias)
         return h
 
 

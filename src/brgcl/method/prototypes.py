@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from brgcl.method.dpmeans import cluster_sums
+from brgcl.method.dpmeans import ROWS, cluster_sums
 
 
 def robust_prototypes(h: Tensor, label: Tensor, trusted: Tensor, num_clusters: int) -> Tensor:
@@ -25,7 +25,10 @@ def robust_prototypes(h: Tensor, label: Tensor, trusted: Tensor, num_clusters: i
     """
     deserted = torch.bincount(label[trusted], minlength=num_clusters) == 0  # (K,)
     counted = trusted | deserted[label]
-    sums, counts = cluster_sums(h[counted], label[counted], num_clusters)
+    sums, counts = h.new_zeros(num_clusters, h.shape[1]), h.new_zeros(num_clusters)
+    for rows, own, here in zip(*(torch.split(t, ROWS) for t in (h, label, counted)), strict=True):
+        some = cluster_sums(rows[here], own[here], num_clusters)
+        sums, counts = sums + some[0], counts + some[1]
     return sums / counts.clamp_min(1)[:, None]
 
 

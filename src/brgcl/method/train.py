@@ -4,7 +4,7 @@ import copy
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,7 @@ from torch import Tensor
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 from brgcl.method.centering import effective_rank
-from brgcl.method.confidence import confidence, confident_nodes, propagate, threshold
+from brgcl.method.confidence import confident_nodes, own_confidence, threshold
 from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
@@ -25,7 +25,10 @@ from brgcl.method.node_loss import (
     unit_rows,
 )
 from brgcl.method.prototypes import prototype_loss, robust_prototypes
+from brgcl.method.sparse import Matrix
 from brgcl.method.views import View, common_nodes, two_views
+
+MANY_ROWS = 20_000  # rows that are clustered to the end after training
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class TrainingState:
         generator: Source of all further randomness.
         centers: Cluster centres of the last epoch, `(K, D)`; None before prototypes join.
         history: What each epoch did.
+        parts: What a training by parts keeps between two steps (`scale/train.py`), by name.
     """
 
     encoder: Encoder
@@ -101,6 +105,7 @@ class TrainingState:
     generator: torch.Generator
     centers: Tensor | None = None
     history: list[Epoch] = field(default_factory=list)
+    parts: dict[str, Tensor] = field(default_factory=dict)
 
     def copy(self) -> "TrainingState":
         """Return a training that goes on from here without changing this one."""
@@ -108,7 +113,8 @@ class TrainingState:
         centers = None if self.centers is None else self.centers.clone()
         generator = torch.Generator(self.generator.device)
         generator.set_state(self.generator.get_state())
-        return TrainingState(encoder, optimizer, generator, centers, list(self.history))
+        parts = {name: value.clone() for name, value in self.parts.items()}
+        return TrainingState(encoder, optimizer, generator, centers, list(self.history), parts)
 
 
 def train(
@@ -132,8 +138,21 @@ def train(
 
 def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> TrainingState:
     """Make random weights and their optimiser."""
-    encoder = make_encoder(graph.x.shape, config, generator)
-    encoder.to(device=graph.x.data.device, dtype=graph.x.data.dtype)
+    x = graph.x.data
+    return begin_with(x.shape, config, generator, device=x.device, dtype=x.dtype)
+
+
+def begin_with(
+    shape: Sequence[int],
+    config: BRGCLConfig,
+    generator: torch.Generator,
+    *,
+    device: torch.device | str = "cpu",
+    dtype: torch.dtype = torch.float32,
+) -> TrainingState:
+    """Make random weights for attributes of a shape, (N, F), and their optimiser."""
+    encoder = make_encoder(shape, config, generator)
+    encoder.to(device=device, dtype=dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
     )
@@ -163,8 +182,7 @@ def continue_training(
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
     tau = temperature(config, graph)
     for t in range(len(training.history) + 1, (until or config.epochs) + 1):
-        stale = _stale(training.history, proto_weight)
-        if config.patience is not None and stale >= config.patience:
+        if is_stale(training.history, config, proto_weight):
             return
         start = time.perf_counter()
         gamma = threshold(t, config.epochs, config.gamma0)
@@ -180,7 +198,7 @@ def continue_training(
         if t > config.warmup_epochs and proto_weight > 0:
             h = unit_rows(encoder(graph.x, graph.adjacency.normalized))  # (N, D)
             found = find_prototypes(
-                h.detach(), graph, gamma, config, training.centers,
+                h.detach(), graph.adjacency.transition, gamma, config, training.centers,
                 max_rounds=config.cluster_rounds,
             )  # fmt: skip
             training.centers = found.clusters.centers
@@ -221,13 +239,15 @@ def diverged(when: str, config: BRGCLConfig) -> InputError:
     )
 
 
-def _stale(history: Sequence[Epoch], proto_weight: float) -> int:
-    """Epochs since the loss was lowest, counted from where prototypes have joined.
+def is_stale(history: Sequence[Epoch], config: BRGCLConfig, proto_weight: float) -> bool:
+    """Whether patience is at its end: so many epochs have passed since the loss was lowest.
 
-    Before, it is another loss.
+    They are counted from where prototypes have joined; before, it is another loss.
     """
     losses = [e.loss for e in history if proto_weight == 0 or e.proto_loss is not None]
-    return len(losses) - 1 - losses.index(min(losses)) if losses else 0
+    if config.patience is None or not losses:
+        return False
+    return len(losses) - 1 - losses.index(min(losses)) >= config.patience
 
 
 def make_encoder(shape: Sequence[int], config: BRGCLConfig, generator: torch.Generator) -> Encoder:
@@ -284,7 +304,7 @@ def contrast_nodes(
 
 def find_prototypes(
     h: Tensor,
-    graph: Graph,
+    transition: Matrix,
     gamma: float,
     config: BRGCLConfig,
     centers: Tensor | None,
@@ -295,14 +315,14 @@ def find_prototypes(
 
     Args:
         h: Unit-length representations, `(N, D)`.
-        graph: The graph.
+        transition: Row-stochastic adjacency, `(N, N)`.
         gamma: Threshold on the cross-entropy.
         config: Settings.
         centers: Centres to start from, or None for a cold start.
         max_rounds: Limit on the rounds of clustering.
     """
     clusters = find_clusters(h, config, centers, max_rounds=max_rounds)
-    own = neighbourhood_confidence(clusters, graph, config)
+    own = neighbourhood_confidence(clusters, transition, config)
     confident = confident_nodes(own, gamma)
     trusted = confident if config.prototypes == "confident" else torch.ones_like(confident)
     prototypes = robust_prototypes(h, clusters.assignment, trusted, clusters.num_clusters)
@@ -311,12 +331,34 @@ def find_prototypes(
     return Prototypes(clusters, own, confident, prototypes)
 
 
-def neighbourhood_confidence(clusters: Clustering, graph: Graph, config: BRGCLConfig) -> Tensor:
+def last_prototypes(h: Tensor, transition: Matrix, gamma: float, config: BRGCLConfig) -> Prototypes:
+    """Find the prototypes of a finished training from a cold start, in time linear in nodes.
+
+    Of more than `MANY_ROWS` rows, evenly spaced ones are clustered to the end; then all rows join
+    their clusters in one round.
+
+    Args:
+        h: Unit-length representations, `(N, D)`.
+        transition: Row-stochastic adjacency, `(N, N)`.
+        gamma: Threshold on the cross-entropy.
+        config: Settings.
+    """
+    step = -(-len(h) // MANY_ROWS)
+    if step <= 1:
+        return find_prototypes(h, transition, gamma, config, None, max_rounds=300)
+    sample = find_clusters(h[::step].contiguous(), config, None, max_rounds=300)
+    found = find_prototypes(h, transition, gamma, config, sample.centers, max_rounds=1)
+    return replace(found, clusters=replace(found.clusters, capped=sample.capped))
+
+
+def neighbourhood_confidence(
+    clusters: Clustering, transition: Matrix, config: BRGCLConfig
+) -> Tensor:
     """Confidence of each node in its cluster: how far its neighbourhood agrees, `(N,)`."""
-    transition = graph.adjacency.transition
     label = clusters.assignment.to(transition.data.device)
-    T = config.propagation_steps
-    return confidence(propagate(label, clusters.num_clusters, transition, config.alpha, T), label)
+    return own_confidence(
+        label, clusters.num_clusters, transition, config.alpha, config.propagation_steps
+    )
 
 
 def find_clusters(
@@ -363,7 +405,11 @@ def temperature(config: BRGCLConfig, graph: Graph) -> float:
     The form follows the guess that an average over d neighbours differs between nodes 1 / sqrt(d)
     times as much as they do. The effective rank hardly changes (6 to 8 at degree 40).
     """
-    degree = 2 * graph.adjacency.num_edges / graph.adjacency.num_nodes
+    return temperature_at(config, 2 * graph.adjacency.num_edges / graph.adjacency.num_nodes)
+
+
+def temperature_at(config: BRGCLConfig, degree: float) -> float:
+    """Temperature of the node contrast where nodes have `degree` neighbours on average."""
     if config.tau_degree is None or degree <= config.tau_degree:
         return config.tau
     return config.tau * math.sqrt(config.tau_degree / degree)
@@ -386,8 +432,9 @@ def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
     Raises:
         InputError: All nodes are asked for where there are too many.
     """
-    if config.num_negatives == "auto":
-        return None if num_nodes <= 1000 else 256
-    if config.num_negatives is None:
+    if config.num_negatives is None or config.mode == "full":
         check_all_pairs(num_nodes)
+        return None
+    if config.num_negatives == "auto":
+        return None if num_nodes <= 1000 and config.mode == "auto" else 256
     return config.num_negatives

@@ -62,9 +62,9 @@ def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> 
         One row per judged node: `node` (its id), `score` (probability that its attributes are
         right), `is_error`, `looks_like` (what they look like if wrong), `similarity` to its
         neighbours (mean cosine of the weighted attributes), `num_neighbours`, and `evidence`, a
-        sentence. `attrs` holds `judged`, `num_judged`, `num_suspects`, `estimated_rate` with its
-        95 % `interval`, `fdr_target` and `fdr_estimated`. Where attributes have nothing to do with
-        edges, `judged` is False, all scores are NaN and nothing is flagged.
+        sentence. `attrs` holds `judged`, `num_judged`, `num_suspects`, `estimated_rate` and its
+        `interval` (see docs/diagnosis.md), `fdr_target` and `fdr_estimated`. Where attributes have
+        nothing to do with edges, `judged` is False, all scores are NaN and nothing is flagged.
 
     Raises:
         InputError: There are fewer than 50 nodes to judge.

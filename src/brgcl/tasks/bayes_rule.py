@@ -24,11 +24,11 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.method.sparse import Matrix
-from brgcl.tasks.checks import check_representations, transition_of
+from brgcl.tasks.checks import check_labels, check_representations, transition_of
+from brgcl.tasks.choose import clearly_better
 from brgcl.tasks.classifiers import Predictor
 from brgcl.tasks.label_noise import (
     LabelNoiseModel,
-    check_given,
     coupling,
     folds,
     log,
@@ -102,7 +102,7 @@ def fit_bayes(
             None for logistic regression.
         noise: Settings of the label-noise model; it is not changed.
     """
-    z, labels = check_representations(z), check_given(labels, len(z))
+    z, labels = check_representations(z), check_labels(labels, len(z), least=1)
     transition = None if graph is None else transition_of(graph, len(z))
     return believe(z, labels, int(labels.max()) + 1, transition, estimator=estimator, noise=noise)
 
@@ -130,7 +130,7 @@ def believe(
     noise, C = copy.copy(noise or LabelNoiseModel()), num_classes
     given, found = held_out_predictions(z, labels, C, neighbours, noise, estimator)
     right = {name: found[name][0].argmax(1) == given for name in TARGETS}
-    target = TARGETS[clearly_better(right["plain"], right["bayes"])]
+    target = TARGETS[clearly_better(right["plain"], right["bayes"], errors="observed")]
     kappa = {name: 0.0 if neighbours is None else coupling(*p, given) for name, p in found.items()}
     noise.run_em(z, labels, C, neighbours, kappa["noise"])
     agreement = {name: int(right[name].sum()) for name in TARGETS}
@@ -176,21 +176,6 @@ def mean_field(log_p: Tensor, neighbours: Matrix, kappa: float) -> Tensor:
     return log_p
 
 
-def clearly_better(challenger: Tensor, incumbent: Tensor) -> bool:
-    """Whether the one is right more often than the other by 2 standard errors of the difference.
-
-    With w nodes that only the challenger has right, v that only the incumbent has, and n in all:
-    w > v and (w - v)² >= 4 (w + v - (w - v)² / n), computed in whole numbers.
-
-    Args:
-        challenger: Mask of the nodes that the one has right, `(n,)`.
-        incumbent: Mask of the nodes that the other has right, `(n,)`.
-    """
-    n = len(incumbent)
-    w, v = int((challenger & ~incumbent).sum()), int((incumbent & ~challenger).sum())
-    return w > v and n * (w - v) ** 2 >= 4 * (n * (w + v) - (w - v) ** 2)
-
-
 def penalty_for(noise_rate: float) -> float:
     """C of the logistic regression, 1 / (2 e) - 1/2 cut to [1, 30]: the less noise, the freer."""
     return min(max(0.5 / max(noise_rate, 1e-9) - 0.5, 1.0), 30.0)
@@ -214,7 +199,9 @@ def fit_target(target: Target, z: Tensor, model: LabelNoiseModel, estimator: Any
     return fit_logistic(z[model.nodes_], targets, penalty)
 
 
-def fit_logistic(x: Tensor, targets: Tensor, penalty: float) -> Predictor:
+def fit_logistic(
+    x: Tensor, targets: Tensor, penalty: float, *, tolerance: float = 1e-9
+) -> Predictor:
     """Fit logistic regression to soft targets.
 
     W, b minimise sum_i sum_c -t_ic log softmax(W x_i + b)_c + |W|² / (2 penalty).
@@ -223,6 +210,7 @@ def fit_logistic(x: Tensor, targets: Tensor, penalty: float) -> Predictor:
         x: Rows, `(L, D)`.
         targets: Target distributions t, `(L, C)`; a class that has none gets probability 0.
         penalty: scikit-learn's C.
+        tolerance: Relative gain below which the optimiser stops.
     """
     present = (targets.sum(0) > 0).nonzero().squeeze(1)
     a, t = x.double().cpu().numpy(), targets[:, present].double().cpu().numpy()
@@ -237,16 +225,17 @@ def fit_logistic(x: Tensor, targets: Tensor, penalty: float) -> Predictor:
         gradient = np.vstack([a.T @ residual + ridge, residual.sum(0)])
         return float(-(t * log_p).sum() / L + (ridge * weight[:D]).sum() / 2), gradient.ravel()
 
-    options = {"maxiter": 200, "gtol": 1e-5, "ftol": 1e-9}
+    options = {"maxiter": 200, "gtol": 1e-5, "ftol": tolerance}
     with threadpool_limits(limits=1):
         start = np.zeros((D + 1) * C)
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     weight = torch.from_numpy(found.x.reshape(D + 1, C)).to(x)
 
-    return partial(_linear_probabilities, weight, present, targets.shape[1])
+    return partial(linear_probabilities, weight, present, targets.shape[1])
 
 
-def _linear_probabilities(weight: Tensor, present: Tensor, num_classes: int, z: Tensor) -> Tensor:
+def linear_probabilities(weight: Tensor, present: Tensor, num_classes: int, z: Tensor) -> Tensor:
+    """Class probabilities by the weights of the classes that are present, `(N, C)`."""
     p = (z @ weight[:-1] + weight[-1]).softmax(1)
     return z.new_zeros(len(z), num_classes).index_copy(1, present, p)
 

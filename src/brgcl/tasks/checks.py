@@ -62,14 +62,19 @@ def _number_tensor(z: Any) -> Tensor:
 
 
 def check_labels(
-    labels: Any, num_nodes: int, graph: "Data | None" = None, validation: Any = None
+    labels: Any,
+    num_nodes: int,
+    graph: "Data | None" = None,
+    validation: Any = None,
+    *,
+    least: int = 2,
 ) -> Tensor:
     """Check that there is something to learn from integer labels, -1 = unlabelled; return them.
 
-    Every class needs two labels, and the validation labels, which choose a classifier, may name no
-    further class. The graph gives the names of classes in messages.
+    Every class needs `least` labels, and the validation labels, which choose a classifier, may name
+    no further class. The graph gives the names of classes in messages.
     """
-    classes, codes = check_classes(labels, num_nodes, graph)
+    classes, codes = check_classes(labels, num_nodes, graph, least=least)
     if classes.dtype.kind not in "iu":
         raise InputError(
             "labels must be integers; number the classes, e.g. with "
@@ -83,7 +88,7 @@ def check_labels(
 
 
 def check_classes(
-    labels: Any, num_nodes: int, graph: "Data | None" = None
+    labels: Any, num_nodes: int, graph: "Data | None" = None, *, least: int = 2
 ) -> tuple[Classes, Codes]:
     """Like `check_labels` for labels of any kind; return what `encode_classes` does."""
     classes, codes = encode_classes(labels, num_nodes)
@@ -91,7 +96,7 @@ def check_classes(
         raise InputError("no node has a label; classification needs some, in two classes or more")
     if len(classes) == 1:
         raise InputError("all labels are the same; classification needs two classes or more")
-    single = (np.bincount(codes[codes >= 0]) == 1).nonzero()[0]
+    single = (np.bincount(codes[codes >= 0]) < least).nonzero()[0]
     if len(single):
         raise InputError(
             f"class {class_name(classes.tolist()[single[0]], graph)!r} has a single label; "

@@ -1,5 +1,7 @@
 """Choose among classifiers by the nodes that each has right, the most cautious classifier first."""
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 
@@ -20,27 +22,41 @@ def shares(right: Right) -> dict[str, float]:
     return {name: int(hits.sum()) / len(hits) for name, hits in right.items()}
 
 
-def clearly_better(right: Right) -> str:
-    """Name the most cautious classifier that no more flexible one clearly beats.
+def clearly_better(
+    challenger: Tensor, incumbent: Tensor, *, errors: Literal["null", "observed"] = "null"
+) -> bool:
+    """Whether the one is right on more nodes than the other by at least two standard errors.
 
-    A classifier replaces the one before it if it is right on more nodes by at least two standard
-    errors. With b nodes that only the new one has right and c that only the old one has right, the
-    lead is b - c and its standard error sqrt(b + c) (McNemar). All are whole numbers, so rounding
-    of probabilities matters only where it changes a prediction, and a changed prediction only where
+    With b nodes that only the challenger has right and c that only the incumbent has, of n in all,
+    the lead is b - c. Its squared standard error is b + c if both are equally good ("null", as in
+    McNemar's test), and b + c - (b - c)² / n as "observed". All are whole numbers, so rounding of
+    probabilities matters only where it changes a prediction, and a changed prediction only where
     the lead is just at the margin.
 
+    Args:
+        challenger: Mask of the nodes that the one has right, `(n,)`.
+        incumbent: Mask of the nodes that the other has right, `(n,)`.
+        errors: Which standard error.
+
     Example:
-        >>> yes, no = torch.tensor([True] * 6), torch.tensor([False] * 6)
-        >>> clearly_better({"a": torch.cat([yes, no]), "b": torch.cat([no, yes])})
-        'a'
-        >>> clearly_better({"a": torch.cat([yes, no]), "b": torch.cat([yes, yes])})
-        'b'
+        >>> few, many = torch.tensor([True] * 6 + [False] * 6), torch.tensor([True] * 12)
+        >>> clearly_better(many, few), clearly_better(~few, few)
+        (True, False)
     """
+    n, b, c = (
+        len(incumbent),
+        int((challenger & ~incumbent).sum()),
+        int((incumbent & ~challenger).sum()),
+    )
+    less = (b - c) ** 2 if errors == "observed" else 0
+    return b > c and n * (b - c) ** 2 >= 4 * (n * (b + c) - less)
+
+
+def most_cautious(right: Right) -> str:
+    """Name the classifier that none after it clearly beats: each is held against the one taken."""
     taken, *others = right
     for name in others:
-        gained = int((right[name] & ~right[taken]).sum())
-        lost = int((right[taken] & ~right[name]).sum())
-        if gained > lost and (gained - lost) ** 2 >= 4 * (gained + lost):
+        if clearly_better(right[name], right[taken]):
             taken = name
     return taken
 

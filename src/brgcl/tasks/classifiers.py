@@ -58,10 +58,11 @@ def fit_centroid(rows: LabelledRows) -> Predictor:
     sums = torch.zeros(C, rows.z.shape[1], device=rows.z.device)
     sums.index_add_(0, rows.labels[nodes], rows.z[nodes])
     absent = torch.bincount(rows.labels[nodes], minlength=C) == 0
-    return partial(_centroid_probabilities, F.normalize(sums, dim=1), absent)
+    return partial(centroid_probabilities, F.normalize(sums, dim=1), absent)
 
 
-def _centroid_probabilities(means: Tensor, absent: Tensor, z: Tensor) -> Tensor:
+def centroid_probabilities(means: Tensor, absent: Tensor, z: Tensor) -> Tensor:
+    """Class probabilities by the cosines with the means of the classes, `(N, C)`."""
     cosine = z @ means.T
     cosine[:, absent] = -torch.inf
     return (cosine / CENTROID_TEMPERATURE).softmax(1)
@@ -75,10 +76,11 @@ def fit_logistic(rows: LabelledRows, penalty: float) -> Predictor:
     model = LogisticRegression(C=1 / penalty, max_iter=500)
     with threadpool_limits(limits=1):
         model.fit(rows.z[nodes].cpu().numpy(), rows.labels[nodes].cpu().numpy())
-    return partial(_logistic_probabilities, model, rows.num_classes)
+    return partial(logistic_probabilities, model, rows.num_classes)
 
 
-def _logistic_probabilities(model: Any, num_classes: int, z: Tensor) -> Tensor:
+def logistic_probabilities(model: Any, num_classes: int, z: Tensor) -> Tensor:
+    """Class probabilities by a fitted model of scikit-learn, `(N, C)`."""
     proba = np.zeros((len(z), num_classes), dtype=np.float32)
     proba[:, model.classes_] = model.predict_proba(z.cpu().numpy())
     return torch.from_numpy(proba).to(z.device)

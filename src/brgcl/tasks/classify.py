@@ -209,7 +209,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             names = AUTO_CANDIDATES if self.rule == "auto" else CANDIDATES
             fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in names}
             right = choose.right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
-            name = choose.clearly_better(right) if self.rule == "auto" else choose.most_right(right)
+            name = choose.most_cautious(right) if self.rule == "auto" else choose.most_right(right)
             return name, choose.shares(right), fitted[name]
         if self.rule == "auto":  # it has a check of its own, by labels that are held out
             return "bayes", {}, self._fit_rule("bayes", rows)
@@ -222,7 +222,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _choose_held_out(self, right: dict[str, Tensor]) -> str:
         return (
-            choose.one_error_better(right) if self.rule == "best" else choose.clearly_better(right)
+            choose.one_error_better(right) if self.rule == "best" else choose.most_cautious(right)
         )
 
     def _held_out(self, rows: LabelledRows, folds: list[Tensor]) -> dict[str, Tensor]:

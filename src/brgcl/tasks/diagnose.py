@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
-NEGLIGIBLE = 0.02
-"""A rate whose interval reaches down to this is no sign of noise: right edges between unlike nodes
-and unusual nodes amount to as much on graphs to which no noise was added (docs/diagnosis.md)."""
-
+NEGLIGIBLE = 0.005  # an interval that reaches down to this is no sign of noise
 NOISE = {"labels": "wrong labels", "edges": "spurious edges", "attributes": "wrong attributes"}
 WRONG = {
     "labels": "labels look wrong",
@@ -42,7 +39,7 @@ class Finding:
         sentence: The verdict in words.
         noisy: Whether there is a sign of noise; None where it could not be judged.
         rate: Estimated share of wrong ones, or None.
-        interval: 95 % interval of the rate, or None.
+        interval: Interval of the rate, or None.
         num_judged: How many were judged.
         num_suspects: How many of them are flagged.
     """

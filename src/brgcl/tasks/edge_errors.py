@@ -63,9 +63,9 @@ def find_edge_errors(
         is right), `is_error`, `attribute_cosine` (weighted attributes of the two ends),
         `others_cosine` (means over their other neighbours in the smoothed space, NaN without),
         `common_neighbours`, `source_label` and `target_label` if there are labels, and `evidence`,
-        a sentence. `attrs` holds `judged`, `num_judged`, `num_suspects`, `estimated_rate` with its
-        95 % `interval`, `fdr_target` and `fdr_estimated`. Where attributes say nothing about edges,
-        `judged` is False, all scores are NaN and nothing is flagged.
+        a sentence. `attrs` holds `judged`, `num_judged`, `num_suspects`, `estimated_rate` and its
+        `interval` (see docs/diagnosis.md), `fdr_target` and `fdr_estimated`. Where attributes say
+        nothing about edges, `judged` is False, all scores are NaN and nothing is flagged.
 
     Raises:
         InputError: There are fewer than 50 edges, or hardly a pair without one.

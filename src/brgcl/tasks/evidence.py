@@ -2,11 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from brgcl.method.sparse import Matrix
+from brgcl.tasks.out_of_fold import Labelled
+
+Counts = tuple[int, int, int]  # of labelled nodes, of those given, of those suggested
 
 NEAREST = 5
 TILE = 1024  # rows of cosines that are held at a time
@@ -14,7 +20,7 @@ ALL_UP_TO, MOST_SUSPICIOUS = 20_000, 5_000  # labels for all of which nearest no
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Around:
     """How many of the nodes around have the given and the suggested label.
 
     Attributes:
@@ -27,10 +33,23 @@ class Surroundings:
     given: Tensor
     suggested: Tensor
 
+    def tuples(self) -> list[Counts]:
+        """The three numbers of each node."""
+        columns = (self.labelled.tolist(), self.given.tolist(), self.suggested.tolist())
+        return list(zip(*columns, strict=True))
+
+    def shares(self) -> dict[str, NDArray[np.float64]]:
+        """Shares of the given and the suggested label, NaN where nothing is labelled."""
+        total = torch.where(self.labelled > 0, self.labelled, torch.nan).double()
+        return {
+            "given": (self.given / total).numpy(),
+            "suggested": (self.suggested / total).numpy(),
+        }
+
 
 def count_neighbours(
     neighbours: Matrix, labels: Tensor, nodes: Tensor, given: Tensor, suggested: Tensor
-) -> Surroundings:
+) -> Around:
     """Count the labels of the neighbours of some nodes, each neighbour once.
 
     Args:
@@ -51,7 +70,7 @@ def count_neighbours(
     def same(label: Tensor) -> Tensor:
         return count(edge & (around == labels.new_full((N,), -2).index_copy(0, nodes, label)[row]))
 
-    return Surroundings(count(edge), same(given), same(suggested))
+    return Around(count(edge), same(given), same(suggested))
 
 
 def nearest_nodes(z: Tensor, labelled: Tensor, nodes: Tensor, k: int = NEAREST) -> Tensor:
@@ -69,7 +88,7 @@ def nearest_nodes(z: Tensor, labelled: Tensor, nodes: Tensor, k: int = NEAREST) 
     place = torch.full((len(z),), -1, device=z.device)
     place[labelled] = torch.arange(len(labelled), device=z.device)
     found = []
-    for tile in nodes.split(TILE):
+    for tile in torch.split(nodes, TILE):
         cosine = z[tile] @ others.T
         own = place[tile]
         within = (own >= 0).nonzero().squeeze(1)
@@ -78,23 +97,72 @@ def nearest_nodes(z: Tensor, labelled: Tensor, nodes: Tensor, k: int = NEAREST) 
     return torch.cat(found) if found else labelled.new_empty(0, k)
 
 
-def count_nearest(
-    nearest: Tensor, labels: Tensor, given: Tensor, suggested: Tensor
-) -> Surroundings:
+def count_nearest(nearest: Tensor, labels: Tensor, given: Tensor, suggested: Tensor) -> Around:
     """Count the labels of the nearest nodes `(M, k)`."""
     around = labels[nearest]
     total = torch.full((len(nearest),), nearest.shape[1], device=nearest.device)
-    return Surroundings(
-        total, (around == given[:, None]).sum(1), (around == suggested[:, None]).sum(1)
-    )
+    return Around(total, (around == given[:, None]).sum(1), (around == suggested[:, None]).sum(1))
 
 
-def sentence(
-    given: object,
-    suggested: object,
-    neighbours: Sequence[int] | None,
-    nearest: Sequence[int] | None,
-) -> str:
+def evidence_columns(
+    data: Labelled,
+    nodes: Tensor,
+    suggested: Tensor,
+    judged: Tensor,
+    names: Sequence[Any],
+    ids: Sequence[Any] | None,
+    neighbours: Matrix | None,
+) -> dict[str, Any]:
+    """Columns of evidence for labelled nodes, the most suspicious first.
+
+    Args:
+        data: Representations and labels.
+        nodes: The labelled nodes in the order of the table, `(L,)`.
+        suggested: Their suggested labels, `(L,)`.
+        judged: Mask of those whose labels could be judged, `(L,)`.
+        names: Name of each class.
+        ids: Id of each node of the graph; None where it is its number.
+        neighbours: Adjacency without loops, or None.
+
+    Returns:
+        `neighbours_given` and `neighbours_suggested`, shares of the labelled neighbours, NaN
+        without any; `nearest`, empty where they were not looked for; `evidence`, a sentence.
+    """
+    L, labels = len(nodes), data.labels
+    given, certain = labels[nodes], data.certain[nodes]
+    M = L if L <= ALL_UP_TO else MOST_SUSPICIOUS
+    nearest = nearest_nodes(data.z, data.nodes, nodes[:M])
+    close = count_nearest(nearest, labels, given[:M], suggested[:M]).tuples()
+    shares, near = {"given": np.full(L, np.nan), "suggested": np.full(L, np.nan)}, None
+    if neighbours is not None:
+        count = count_neighbours(neighbours, labels, nodes, given, suggested)
+        near, shares = count.tuples(), count.shares()
+    sizes = torch.bincount(given, minlength=len(names)).tolist()
+    sentences = []
+    for i, (own, other) in enumerate(zip(given.tolist(), suggested.tolist(), strict=True)):
+        if bool(certain[i]):
+            sentences.append("Known to be right.")
+        elif not bool(judged[i]):
+            sentences.append(too_few(names[own], sizes[own]))
+        else:
+            around = None if near is None else near[i]
+            sentences.append(
+                sentence(names[own], names[other], around, close[i] if i < M else None)
+            )
+
+    def show(node: int) -> str:
+        return f"{node if ids is None else ids[node]} ({names[int(labels[node])]})"
+
+    texts = [", ".join(map(show, row)) for row in nearest.tolist()]
+    return {
+        "neighbours_given": shares["given"],
+        "neighbours_suggested": shares["suggested"],
+        "nearest": texts + [""] * (L - M),
+        "evidence": sentences,
+    }
+
+
+def sentence(given: Any, suggested: Any, neighbours: Counts | None, nearest: Counts | None) -> str:
     """Say what the nodes around a node are.
 
     Args:
@@ -109,47 +177,50 @@ def sentence(
         "4 of 5 neighbours and all 5 nearest nodes are 'Theory', none is 'Rule Learning'."
         >>> sentence("Theory", "Theory", (1, 1, 1), (5, 4, 4))
         "Its only neighbour and 4 of the 5 nearest nodes are 'Theory', as given."
-        >>> sentence("a", "b", (0, 0, 0), (5, 2, 3))
-        "3 of the 5 nearest nodes are 'b', 2 of them are 'a'; no neighbour has a label."
+        >>> sentence("a", "b", (0, 0, 0), (5, 0, 3))
+        "3 of the 5 nearest nodes are 'b', none is 'a'; no neighbour has a label."
+        >>> sentence("a", "b", (2, 1, 0), (5, 0, 0))
+        "It looks like 'b', though no node around it is; 1 of 2 neighbours is 'a'."
     """
-    groups = [
-        (counts, kind)
-        for counts, kind in ((neighbours, "neighbours"), (nearest, "nearest nodes"))
-        if counts is not None and counts[0] > 0
-    ]
-    alone = "no neighbour has a label" if neighbours is not None and neighbours[0] == 0 else ""
+    kinds = (("neighbours", neighbours), ("nearest nodes", nearest))
+    groups = [(kind, counts) for kind, counts in kinds if counts is not None and counts[0] > 0]
+    alone = neighbours is not None and neighbours[0] == 0
+    end = "; no neighbour has a label." if alone else "."
     if not groups:
-        return _finish(alone or "No other node was looked at")
-    parts = [_share(counts[2], counts[0], kind) for counts, kind in groups]
-    verb = "is" if len(parts) == 1 and _singular(groups[0][0]) else "are"
-    text = f"{' and '.join(parts)} {verb} {suggested!r}"
+        return "No node around it has a label." if alone else "No node around it was looked at."
+    first = _those([(kind, total, right) for kind, (total, _, right) in groups], suggested)
+    text = first or f"it looks like {quoted(suggested)}, though no node around it is"
     if suggested == given:
-        text += ", as given"
-    elif all(counts[1] == 0 for counts, _ in groups):
-        text += f", none is {given!r}"
-    elif len(groups) == 1:
-        count = groups[0][0][1]
-        text += f", {count} of them {'is' if count == 1 else 'are'} {given!r}"
+        text += ", as given" if first else ""
     else:
-        some = [_share(counts[1], counts[0], kind) for counts, kind in groups]
-        text += f"; {' and '.join(some)} are {given!r}"
-    return _finish(f"{text}; {alone}" if alone else text)
+        second = _those([(kind, total, wrong) for kind, (total, wrong, _) in groups], given)
+        text += f"; {second}" if second else f", none is {quoted(given)}" if first else ""
+    return f"{text[0].upper()}{text[1:]}{end}"
 
 
-def _share(count: int, total: int, kind: str) -> str:
-    if kind == "neighbours" and total == 1:
-        return "its only neighbour" if count == 1 else "no neighbour"
-    the = "the " if kind == "nearest nodes" else ""
-    if count == 0:
-        return f"none of {total} neighbours" if not the else f"none of the {total} nearest nodes"
+def _those(groups: list[tuple[str, int, int]], name: Any) -> str:
+    """Which of the nodes around have a label, or nothing if none has."""
+    some = [group for group in groups if group[2] > 0]
+    if not some:
+        return ""
+    verb = "is" if len(some) == 1 and some[0][2] == 1 else "are"
+    return f"{' and '.join(_share(*group) for group in some)} {verb} {quoted(name)}"
+
+
+def _share(kind: str, total: int, count: int) -> str:
+    if count == total and kind == "neighbours" and total <= 2:
+        return "its only neighbour" if total == 1 else "both neighbours"
     if count == total:
         return f"all {total} {kind}"
-    return f"{count} of {the}{total} {kind}"
+    return f"{count} of {'the ' if kind == 'nearest nodes' else ''}{total} {kind}"
 
 
-def _singular(counts: Sequence[int]) -> bool:
-    return counts[2] <= 1 and (counts[0] == 1 or counts[2] == 1)
+def too_few(name: Any, size: int) -> str:
+    """Say that the labels of a class cannot be judged."""
+    labels = "a single label" if size == 1 else f"only {size} labels"
+    return f"Not judged: {quoted(name)} has {labels}, too few to know the class by."
 
 
-def _finish(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+def quoted(name: Any) -> str:
+    """Name of a class in a sentence: quoted, or a number."""
+    return repr(name) if isinstance(name, str) else f"class {name}"

@@ -22,7 +22,7 @@ from torch_geometric.data import Data
 
 from brgcl.errors import InputError
 from brgcl.method.sparse import Matrix, csr_tensor
-from brgcl.tasks.checks import check_representations, transition_of
+from brgcl.tasks.checks import check_labels, check_representations, transition_of
 
 FOLDS = 5
 ENOUGH_HELD_OUT = 2000  # labels after which no further fold is held out
@@ -90,7 +90,7 @@ class LabelNoiseModel:
                 label.
             graph: The graph. Neighbours count as far as they help to predict held-out labels.
         """
-        z, labels = check_representations(z), check_given(labels, len(z))
+        z, labels = check_representations(z), check_labels(labels, len(z), least=1)
         neighbours = None if graph is None else without_loops(transition_of(graph, len(z)))
         C, kappa = int(labels.max()) + 1, 0.0
         if neighbours is not None:
@@ -291,19 +291,3 @@ def without_loops(transition: Matrix) -> Matrix:
     value[row == col] = 0
     total = value.new_zeros(num_nodes).index_add_(0, row, value).clamp_min(1e-12)
     return Matrix(csr_tensor(crow, col, value / total[row], (num_nodes, num_nodes)))
-
-
-def check_given(labels: Tensor, num_nodes: int) -> Tensor:
-    """Check that labels are integers that name two classes or more, and return them."""
-    labels = torch.as_tensor(labels)
-    if labels.ndim != 1 or len(labels) != num_nodes:
-        raise InputError(
-            f"labels have {labels.numel()} entries but z has {num_nodes} rows; "
-            "use -1 for unlabelled"
-        )
-    if labels.is_floating_point() or labels.dtype == torch.bool or bool((labels < -1).any()):
-        raise InputError("labels must be integers, -1 or more; use -1 for unlabelled")
-    labels = labels.long()
-    if int((torch.bincount(labels[labels >= 0]) > 0).sum()) < 2:
-        raise InputError("labels must name two classes or more; label a node of another class")
-    return labels

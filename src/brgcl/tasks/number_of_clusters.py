@@ -15,6 +15,7 @@ The number is a statement about a price per cluster, not a posterior: the poster
 Dirichlet-process mixture is inconsistent for the number of components (Miller & Harrison 2014).
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from brgcl.method.centering import smooth_rows
 from brgcl.method.coarsened import cluster_path, coarsened_dp_means
 from brgcl.method.dpmeans import Clustering, cluster_sums, k_means
 from brgcl.method.sparse import Matrix
+from brgcl.method.train import MANY_ROWS
 from brgcl.tasks.metrics import ari
 
 PRICE = 0.03
@@ -94,7 +96,8 @@ def number_of_clusters(
 
     Args:
         h: Representations, centred and of unit length, `(N, D)`. Of more than `MAX_ROWS` rows a
-            random sample is looked at; then all rows join the clusters that were found.
+            random sample is looked at; then all rows, or `MANY_ROWS` of them, move the clusters
+            that were found, and all rows join them.
         transition: Row-stochastic adjacency, `(N, N)`. Where the number depends on the price, rows
             are averaged over it and looked at again.
         price: Price per cluster, a share of the scatter; None looks for a plateau first.
@@ -108,14 +111,29 @@ def number_of_clusters(
         3
     """
     options = {"price": price, "prices": prices, "stability": stability, "seed": seed}
-    if transition is not None:
-        found = number_of_clusters(h, **options)  # type: ignore[arg-type]
-        if found.rule != "price":
-            return found
-        return number_of_clusters(smooth_rows(h, transition), **options)  # type: ignore[arg-type]
+    found = _look(h, **options)  # type: ignore[arg-type]
+    if transition is not None and found.rule == "price":
+        h = smooth_rows(h, transition)
+        found = _look(h, **options)  # type: ignore[arg-type]
+    step = -(-len(h) // MANY_ROWS)
+    settled = k_means(h[::step], found.centers)  # rows that are not centred
+    if step > 1:
+        settled = k_means(h, settled.centers, max_rounds=1)
+    return dataclasses.replace(
+        found,
+        assignment=settled.assignment,
+        centers=settled.centers,
+        objective=settled.objective,
+        trace=settled.trace,
+    )
+
+
+def _look(
+    h: Tensor, *, price: float | None, prices: Sequence[float], stability: bool, seed: int
+) -> ClusterNumber:
+    """Find the number of clusters on a sample of rows, and the centres of the sample's clusters."""
     generator = torch.Generator().manual_seed(seed)
     ordered = tuple(sorted({*prices, price or PRICE}, reverse=True))
-    every = h
     if len(h) > MAX_ROWS:
         h = h[torch.randperm(len(h), generator=generator)[:MAX_ROWS]]
     path = cluster_path(h, ordered)
@@ -132,12 +150,11 @@ def number_of_clusters(
     elif chosen.num_clusters == 1:
         rule = "no structure"
     permuted = cluster_path(permuted_columns(h, generator), ordered)
-    settled = k_means(every, chosen.centers + h.mean(0))  # all rows, none of them centred
     return ClusterNumber(
-        settled.assignment,
-        settled.centers,
-        settled.objective,
-        settled.trace,
+        chosen.assignment,
+        chosen.centers + h.mean(0),
+        chosen.objective,
+        chosen.trace,
         chosen.capped,
         rule=rule,
         price=ordered[at],

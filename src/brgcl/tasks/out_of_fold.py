@@ -5,17 +5,14 @@ The labelled nodes fall into folds at random, whatever their labels. For a fold 
     p_i ~ exp(sum_r w_r log p_ir + b n_i)                 for i in f
 
 p_ir are predictions of several classifiers, fitted to labels outside f as far as a label-noise
-model believes them, and n_i is the mean belief of the neighbours less that of all nodes. Nothing
-that goes into p_i has seen a label of f:
+model believes them, and n_i is the mean belief of the neighbours less that of all nodes; a
+neighbour whose label is outside f is believed as far as its label and its prediction agree.
+Nothing that goes into p_i has seen a label of f: not the classifiers, not the beliefs, and neither
+w, b nor the transition matrix T. These maximise sum_j log (p_j T)[l_j] over the labels outside f,
+where p_j is predicted without the labels of f and those of the fold of j. So every pair of folds is
+held out once. All is repeated with other folds, and the predictions are averaged.
 
-- beliefs of labelled neighbours outside f are q_j ~ p_j T_{., l_j}, where p_j is predicted without
-  the labels of f and without those of the fold of j; neighbours in f, and unlabelled ones, count
-  with what is predicted for them without f;
-- weights w, b and the transition matrix T are those under which the labels outside f, predicted
-  in the same way, are most probable: sum_j log (p_j T)[l_j], with priors.
-
-So every pair of folds is held out once: K (K + 1) / 2 fits of each classifier. docs/find-errors.md
-gives the reasons.
+docs/find-errors.md gives the reasons.
 """
 
 from collections.abc import Callable
@@ -37,10 +34,12 @@ from brgcl.tasks.label_noise import (
 )
 
 Report = Callable[[int, int, str], None]
+
 FOLDS = 5
-PRIOR = 6.0  # labels that the prior of a row of T is worth
-STEPS = 30  # of the alternation between weights and transition matrix
-SWEEPS = 2  # of the beliefs of neighbours
+REPEATS = ((1_000, 5), (10_000, 3))  # up to so many labels, so many times; else once
+STEPS = 300  # of EM for the weights and the transition matrix, at most
+SETTLED = 1e-4  # the largest change of T in the last step
+TOLERANCE = 1e-5  # of the classifiers, of which there are many
 
 
 @dataclass(frozen=True)
@@ -51,7 +50,7 @@ class Labelled:
         z: Representations for the label-noise model, unit rows, `(N, D)`.
         rows: What each classifier is fitted on, unit rows, `(N, D_r)` each.
         labels: Classes in `0..C-1`, -1 = unlabelled, `(N,)`.
-        num_classes: C.
+        num_classes: C; a class may be without a label.
         certain: Mask of labels that are known to be right, `(N,)`.
         neighbours: Row-stochastic adjacency without loops, or None.
     """
@@ -82,91 +81,127 @@ class OutOfFold:
     posterior: Tensor
 
 
-def random_folds(nodes: Tensor, num_folds: int, seed: int) -> list[Tensor]:
-    """Split nodes at random; labels have no say, or a fold would tell of the label of a node."""
-    order = torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))
-    shuffled = nodes[order.to(nodes.device)]
-    return [shuffled[i::num_folds] for i in range(min(num_folds, len(nodes)))]
-
-
 def predict_out_of_fold(data: Labelled, seed: int, report: Report | None = None) -> OutOfFold:
-    """Predict every labelled node without the labels of its fold; see above."""
-    N, C, nodes = len(data.labels), data.num_classes, data.nodes
-    folds = random_folds(nodes, FOLDS, seed)
-    K, done = len(folds), 0
-
-    def fitted() -> None:
-        nonlocal done
-        done += 1
+    """Predict every labelled node without the labels of its fold, several times; see above."""
+    repeats = num_repeats(len(data.nodes))
+    found = []
+    for i in range(repeats):
+        found.append(predict_once(data, seed + i))
         if report is not None:
-            report(done, K * (K + 1) // 2, "labels held out")
+            report(i + 1, repeats, "labels held out")
+    return average(found)
 
-    pairs = {}  # (held out, predicted): log-probabilities of the second fold without both
-    for i in range(K):
-        for j in range(i + 1, K):
-            found = predictions(data, torch.cat([folds[i], folds[j]]))
+
+def predict_once(data: Labelled, seed: int) -> OutOfFold:
+    """The same with one choice of folds."""
+    folds = random_folds(data.nodes, FOLDS, seed)
+    pairs = {}  # (held out, predicted): the predictors of the second fold without both
+    for i in range(len(folds)):
+        for j in range(i + 1, len(folds)):
+            found = predictors(data, torch.cat([folds[i], folds[j]]))
             pairs[i, j], pairs[j, i] = found[folds[j]], found[folds[i]]
-            fitted()
-    p = torch.zeros(N, C, dtype=torch.float64, device=data.labels.device)
-    q = p.clone()
-    for i, fold in enumerate(folds):
-        x = predictions(data, fold)
-        fitted()
-        for j in range(K):
+
+    def visible(i: int) -> Tensor:
+        x = predictors(data, folds[i])
+        for j, fold in enumerate(folds):
             if j != i:
-                x[folds[j]] = pairs[i, j]
-        log_p, T = combine(x, data.labels.index_fill(0, fold, -1), data)
-        p[fold] = log_p[fold].exp()
-        q[fold] = posterior(p[fold], T, data.labels[fold])
-    return OutOfFold(p[nodes], q[nodes])
+                x[fold] = pairs[i, j]
+        return x
+
+    return judge_folds(data, folds, visible)
 
 
 def calibrate(data: Labelled, p: Tensor, seed: int) -> OutOfFold:
-    """The same for given probabilities `(N, C)`: only their sharpness and T are estimated."""
-    x, nodes = log(p)[:, :, None], data.nodes
-    found = torch.zeros_like(p)
-    q = found.clone()
-    for fold in random_folds(nodes, FOLDS, seed):
-        log_p, T = combine(x, data.labels.index_fill(0, fold, -1), data)
-        found[fold] = log_p[fold].exp()
-        q[fold] = posterior(found[fold], T, data.labels[fold])
-    return OutOfFold(found[nodes], q[nodes])
+    """Take given probabilities `(N, C)`; only their sharpness and T are estimated.
+
+    Neighbours do not count: whether the given probabilities of a neighbour have seen the label of
+    a node is not known.
+    """
+    x = log(p)[:, :, None]
+    repeats = range(num_repeats(len(data.nodes)))
+    folds = [random_folds(data.nodes, FOLDS, seed + i) for i in repeats]
+    return average([judge_folds(data, parts, lambda _: x) for parts in folds])
 
 
-def predictions(data: Labelled, hidden: Tensor) -> Tensor:
-    """Log-probabilities of all nodes by each classifier, some labels hidden, `(N, C, R + 1)`."""
-    labels = data.labels.index_fill(0, hidden, -1)
-    noise = LabelNoiseModel().run_em(data.z, labels, data.num_classes)
-    right = data.certain[noise.nodes_]
-    one_hot = F.one_hot(noise.given_, data.num_classes).to(noise.posterior_.dtype)
-    noise.posterior_ = torch.where(right[:, None], one_hot, noise.posterior_)
-    targets, penalty = soft_targets(noise), penalty_for(noise.noise_rate_)
-    found = [noise.class_probabilities_]
-    for z in data.rows:
-        found.append(fit_logistic(z[noise.nodes_], targets, penalty)(z))
-    return torch.stack([log(p) for p in found], 2).double()
-
-
-def combine(x: Tensor, labels: Tensor, data: Labelled) -> tuple[Tensor, Tensor]:
-    """Weigh the predictions and the neighbours; log-probabilities of all nodes, and T.
+def judge_folds(
+    data: Labelled, folds: list[Tensor], predictors_without: Callable[[int], Tensor]
+) -> OutOfFold:
+    """Weigh the predictors of each fold by the labels outside it, and add the own labels last.
 
     Args:
-        x: Log-probabilities by each classifier, `(N, C, R)`.
-        labels: The labels that may be seen, -1 elsewhere, `(N,)`.
-        data: Adjacency and which labels are certain.
+        data: Labels and which of them are certain.
+        folds: The folds.
+        predictors_without: Number of a fold -> predictors of all nodes, `(N, C, R)`, none of which
+            has seen a label of the fold or, of another labelled node, a label of its fold.
     """
-    nodes = (labels >= 0).nonzero().squeeze(1)
-    given, certain = labels[nodes], data.certain[nodes]
-    w, T = weights(x[nodes], given, certain)
-    log_p = (x @ w).log_softmax(1)
-    for _ in range(SWEEPS if data.neighbours is not None else 0):
-        beliefs = log_p.exp()
-        beliefs[nodes] = believed(beliefs[nodes], T, given, certain)
-        around = surroundings(beliefs.float(), data.neighbours).double()
-        wide = torch.cat([x, around[:, :, None]], 2)
-        w, T = weights(wide[nodes], given, certain, neighbours=True)
-        log_p = (wide @ w).log_softmax(1)
-    return log_p, T
+    shape = (len(data.labels), data.num_classes)
+    p = torch.zeros(shape, dtype=torch.float64, device=data.labels.device)
+    q = p.clone()
+    outside = torch.zeros_like(data.certain)
+    for i, fold in enumerate(folds):
+        x = predictors_without(i)
+        seen = outside.index_fill(0, data.nodes, True).index_fill(0, fold, False)
+        around = data.neighbours is not None
+        w, T = weights(x[seen], data.labels[seen], data.certain[seen], neighbours=around)
+        p[fold] = (x[fold] @ w).softmax(1)
+        q[fold] = believed(p[fold], T, data.labels[fold], data.certain[fold])
+    return OutOfFold(p[data.nodes], q[data.nodes])
+
+
+def predictors(data: Labelled, hidden: Tensor) -> Tensor:
+    """What can be said of all nodes with some labels hidden, `(N, C, R)`.
+
+    The log-probabilities by the label-noise model and by a logistic regression on each of
+    `data.rows`, and last the beliefs of the neighbours.
+    """
+    labels = data.labels.index_fill(0, hidden, -1)
+    noise = LabelNoiseModel().run_em(data.z, labels, data.num_classes)
+    nodes, given, certain = noise.nodes_, noise.given_, data.certain[noise.nodes_]
+    one_hot = F.one_hot(given, data.num_classes).to(noise.posterior_)
+    noise.posterior_ = torch.where(certain[:, None], one_hot, noise.posterior_)
+    targets, penalty = soft_targets(noise), penalty_for(noise.noise_rate_)
+    x = [log(noise.class_probabilities_)]
+    for rows in data.rows:
+        x.append(log(fit_logistic(rows[nodes], targets, penalty, tolerance=TOLERANCE)(rows)))
+    if data.neighbours is not None:
+        p = torch.stack(x).mean(0).softmax(1)
+        own = believed(p[nodes], noise.transition_, given, certain)
+        x.append(surroundings(p.index_copy(0, nodes, own), data.neighbours))
+    return torch.stack(x, 2).double()
+
+
+def weights(
+    x: Tensor, given: Tensor, certain: Tensor, *, neighbours: bool = False
+) -> tuple[Tensor, Tensor]:
+    """Find w and T that maximise sum_j log (softmax(x_j w) T)[l_j], with priors, by EM.
+
+    w_r ~ N(1 / R, 1) for predictions, N(0, 4) for the neighbours. The step for w is that of
+    Newton's method for sum_j sum_c q_jc log softmax(x_j w)_c.
+
+    Args:
+        x: Log-probabilities, and the neighbours last, `(L, C, R)`.
+        given: Labels, `(L,)`.
+        certain: Mask of labels that are right; T says nothing of them, `(L,)`.
+        neighbours: Whether the last predictor is that of the neighbours.
+    """
+    C, R = x.shape[1:]
+    own = R - neighbours
+    centre = torch.cat([x.new_full((own,), 1 / own), x.new_zeros(R - own)])
+    precision = torch.cat([x.new_ones(own), x.new_full((R - own,), 0.25)])
+    one_hot, free = F.one_hot(given, C).to(x), ~certain
+    prior = transition_prior(len(given), C)
+    w, T = centre.clone(), noise_matrix(0.2, C).to(x)
+    for _ in range(STEPS):
+        p = (x @ w).softmax(1)
+        q = believed(p, T, given, certain)
+        T, before = estimated_transition(q[free], one_hot[free], prior), T
+        mean = torch.einsum("lc,lcr->lr", p, x)
+        gradient = torch.einsum("lc,lcr->r", q - p, x) - precision * (w - centre)
+        curvature = torch.einsum("lcr,lcs->rs", p[:, :, None] * x, x) - mean.T @ mean
+        w = w + torch.linalg.solve(curvature + precision.diag(), gradient)
+        if float((T - before).abs().max()) < SETTLED:
+            break
+    return w, T
 
 
 def believed(p: Tensor, T: Tensor, given: Tensor, certain: Tensor) -> Tensor:
@@ -175,29 +210,29 @@ def believed(p: Tensor, T: Tensor, given: Tensor, certain: Tensor) -> Tensor:
     return torch.where(certain[:, None], one_hot, posterior(p, T, given))
 
 
-def weights(
-    x: Tensor, given: Tensor, certain: Tensor, *, neighbours: bool = False
-) -> tuple[Tensor, Tensor]:
-    """Find w and T that maximise sum_j log (softmax(x_j w) T)[l_j], with priors, by EM.
+def transition_prior(num_labels: int, num_classes: int) -> float:
+    """Number of labels that the prior of a row of T is worth: 6 and a twentieth of a class.
 
-    Args:
-        x: Log-probabilities, and the neighbours last, `(L, C, R)`.
-        given: Labels, `(L,)`.
-        certain: Mask of labels that are right; T says nothing of them, `(L,)`.
-        neighbours: Whether the last feature is that of the neighbours.
+    Classes that overlap look like a T with some large entries. The prior, symmetric noise, keeps
+    that small where labels are many.
     """
-    C, R = x.shape[1:]
-    own = R - neighbours
-    centre = torch.cat([x.new_full((own,), 1 / own), x.new_zeros(R - own)])
-    precision = torch.cat([x.new_ones(own), x.new_full((R - own,), 0.25)])
-    one_hot = F.one_hot(given, C).to(x)
-    w, T = centre.clone(), noise_matrix(0.2, C).to(x)
-    for _ in range(STEPS):
-        p = (x @ w).softmax(1)
-        q = believed(p, T, given, certain)
-        T = estimated_transition(q[~certain], one_hot[~certain], PRIOR)
-        mean = torch.einsum("lc,lcr->lr", p, x)
-        gradient = torch.einsum("lc,lcr->r", q - p, x) - precision * (w - centre)
-        curvature = torch.einsum("lc,lcr,lcs->rs", p, x, x) - mean.T @ mean + precision.diag()
-        w = w + torch.linalg.solve(curvature, gradient)
-    return w, T
+    return 6 + 0.05 * num_labels / num_classes
+
+
+def random_folds(nodes: Tensor, num_folds: int, seed: int) -> list[Tensor]:
+    """Split nodes at random; labels have no say, or a fold would tell of the label of a node."""
+    order = torch.randperm(len(nodes), generator=torch.Generator().manual_seed(seed))
+    shuffled = nodes[order.to(nodes.device)]
+    return [shuffled[i::num_folds] for i in range(min(num_folds, len(nodes)))]
+
+
+def num_repeats(num_labels: int) -> int:
+    """How often the folds are drawn; the fewer labels, the more their choice matters."""
+    return next((times for most, times in REPEATS if num_labels <= most), 1)
+
+
+def average(found: list[OutOfFold]) -> OutOfFold:
+    """Geometric means, rows summing to 1."""
+    columns = ([one.p for one in found], [one.posterior for one in found])
+    p, q = (torch.stack(c).clamp_min(1e-9).log().mean(0).softmax(1) for c in columns)
+    return OutOfFold(p, q)

@@ -138,7 +138,7 @@ def tune(
     xi, gamma0 = sorted(set(xi)), sorted(set(gamma0))
     grid = [(x, g) for x in xi for g in gamma0]
     mode: Literal["grid", "tpe"] = "grid" if trials == "grid" else "tpe"
-    about = {"config": short.to_dict(), "criterion": criterion, "mode": mode, "grid": grid}
+    about = {"config": short.identity(), "criterion": criterion, "mode": mode, "grid": grid}
     keep_freed_memory()
     with quiet_optuna():
         search = _Search(

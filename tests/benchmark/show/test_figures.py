@@ -9,6 +9,7 @@ from brgcl.benchmark.experiment import Selection, experiment_names, load_experim
 from brgcl.benchmark.records import Record
 from brgcl.benchmark.show.figures import plot_experiment
 from brgcl.benchmark.show.node_maps import is_map
+from brgcl.benchmark.show.statistics import SCORES
 from brgcl.benchmark.show.style import OURS, row_styles
 from brgcl.errors import InputError
 
@@ -51,7 +52,7 @@ def measure(experiment, **chosen):
         planned.spec.key: Record(
             planned.spec,
             {
-                **dict.fromkeys(("accuracy", "acc", "nmi", "ari", "confident_share"), score),
+                **dict.fromkeys((*SCORES, "confident_share"), score),
                 "num_prototypes": 64.0,
                 "capped": 1.0,
             },
@@ -222,5 +223,6 @@ def test_a_method_looks_the_same_in_all_tables():
         experiment = load_experiment(name)
         for row, style in row_styles(experiment).items():
             if row == experiment.rows[row].method:
-                assert looks.setdefault(row, style) == style
-    assert looks["brgcl"].color == OURS
+                what = experiment.task == "detect", row  # detectors are no methods
+                assert looks.setdefault(what, style) == style
+    assert looks[False, "brgcl"].color == looks[True, "brgcl"].color == OURS

@@ -1,0 +1,37 @@
+"""What a run has learned, read back: its model, and its classifier where it has one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from brgcl.errors import InputError
+
+if TYPE_CHECKING:
+    from brgcl.model import BRGCL
+    from brgcl.tasks.linear_classifier import LinearClassifier
+
+MODEL_FILE, CLASSIFIER_FILE = "model.safetensors", "classifier.safetensors"
+
+
+def load_model(path: Path) -> "BRGCL":
+    """Load the model of a run folder, or of the folder that `BRGCL.save` wrote.
+
+    Raises:
+        InputError: There is none.
+    """
+    from brgcl.model import BRGCL
+
+    for folder in (path / "model", path):
+        if (folder / MODEL_FILE).is_file():
+            return BRGCL.load(folder)
+    raise InputError(
+        f"'{path}' holds no model; give a run of the method brgcl, or a folder that BRGCL.save "
+        "wrote"
+    )
+
+
+def load_classifier(path: Path) -> "LinearClassifier | None":
+    """Load the classifier of a run folder; None if it has none."""
+    from brgcl.tasks.linear_classifier import LinearClassifier
+
+    file = path / CLASSIFIER_FILE
+    return LinearClassifier.load(file) if file.is_file() else None

@@ -1,0 +1,1 @@
+"""Graphs of any size: parts, steps on some of them, and exact rows for all nodes in blocks."""

@@ -1,0 +1,127 @@
+"""A fitted classifier as a file, so that it predicts the classes of other nodes later."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.atomic_files import read_tensors, refusing_damage, write_tensors
+from brgcl.errors import InputError
+from brgcl.tasks.bayes_rule import BayesFit, linear_probabilities, mean_field
+from brgcl.tasks.checks import check_representations, transition_of
+from brgcl.tasks.classifiers import (
+    CENTROID_TEMPERATURE,
+    centroid_probabilities,
+    logistic_probabilities,
+)
+from brgcl.tasks.classify import NodeClassifier
+from brgcl.tasks.label_noise import log, without_loops
+
+FORMAT = "brgcl-classifier-1"
+
+
+@dataclass(frozen=True)
+class LinearClassifier:
+    """Class probabilities softmax(z W + b), smoothed over the graph of the nodes.
+
+    Attributes:
+        weight: W, `(D, C)`.
+        bias: b, `(C,)`; minus infinity for a class that had no label.
+        class_names: Names of the classes.
+        coupling: How far neighbours count; 0 = not at all (see `bayes_rule`).
+        rule: Name of the classifier in `NodeClassifier`.
+    """
+
+    weight: Tensor
+    bias: Tensor
+    class_names: tuple[str, ...]
+    coupling: float
+    rule: str
+
+    @classmethod
+    def of(
+        cls, classifier: NodeClassifier, class_names: Sequence[str]
+    ) -> "LinearClassifier | None":
+        """Take what a fitted classifier has learned; None for the perceptron, which is not linear.
+
+        Args:
+            classifier: A fitted classifier whose labels were numbers of classes.
+            class_names: Names of all classes.
+        """
+        predictor, coupling = classifier._predictor, 0.0
+        if isinstance(predictor, BayesFit):
+            coupling, predictor = predictor.coupling, predictor.predictor
+        parts = _linear_parts(predictor) if isinstance(predictor, partial) else None
+        if parts is None:
+            return None
+        weight, bias = parts
+        places = torch.as_tensor(classifier.classes_).long()
+        every = weight.new_zeros(len(weight), len(class_names)).index_copy(1, places, weight)
+        absent = bias.new_full((len(class_names),), -torch.inf).index_copy(0, places, bias)
+        return cls(every, absent, tuple(class_names), coupling, classifier.rule_)
+
+    def predict_proba(self, z: Tensor, graph: Data | None = None) -> Tensor:
+        """Class probabilities, `(N, C)`.
+
+        Args:
+            z: Representations, `(N, D)`.
+            graph: The graph of these nodes, over which probabilities are smoothed.
+        """
+        rows = check_representations(z)
+        if rows.shape[1] != len(self.weight):
+            raise InputError(
+                f"z has {rows.shape[1]} columns but the classifier was fitted with "
+                f"{len(self.weight)}"
+            )
+        present = self.bias.isfinite().nonzero().squeeze(1)
+        p = (rows @ self.weight[:, present] + self.bias[present]).softmax(1)
+        if graph is not None and self.coupling > 0:
+            neighbours = without_loops(transition_of(graph, len(rows)))
+            p = mean_field(log(p), neighbours, self.coupling).exp()
+        return p.new_zeros(len(rows), len(self.bias)).index_copy(1, present, p)
+
+    def save(self, path: Path) -> None:
+        """Write the classifier into a safetensors file."""
+        about = {
+            "format": FORMAT, "class_names": self.class_names, "coupling": self.coupling,
+            "rule": self.rule,
+        }  # fmt: skip
+        write_tensors(path, {"weight": self.weight, "bias": self.bias}, about)
+
+    @classmethod
+    def load(cls, path: Path) -> "LinearClassifier":
+        """Read a classifier that `save` wrote; nothing in it is executed."""
+        with refusing_damage(path, "classify again"):
+            tensors, about = read_tensors(path)
+            if about.get("format") != FORMAT:
+                raise InputError(f"'{path}' is no classifier of this version ({FORMAT})")
+            return cls(
+                tensors["weight"], tensors["bias"], tuple(about["class_names"]),
+                float(about["coupling"]), str(about["rule"]),
+            )  # fmt: skip
+
+
+def _linear_parts(predictor: "partial[Any]") -> tuple[Tensor, Tensor] | None:
+    """Weight `(D, C)` and bias `(C,)` of a predictor; None if it is not linear."""
+    if predictor.func is linear_probabilities:
+        weight, present, num_classes = predictor.args
+        bias = weight.new_full((num_classes,), -torch.inf).index_copy(0, present, weight[-1])
+        every = weight.new_zeros(len(weight) - 1, num_classes)
+        return every.index_copy(1, present, weight[:-1]), bias
+    if predictor.func is centroid_probabilities:
+        means, absent = predictor.args
+        return means.T / CENTROID_TEMPERATURE, torch.where(absent, -torch.inf, 0.0)
+    if predictor.func is logistic_probabilities:
+        model, num_classes = predictor.args
+        coef, intercept = (torch.as_tensor(a).float() for a in (model.coef_, model.intercept_))
+        if len(coef) == 1:  # of two classes, the second one against the first
+            coef, intercept = (torch.cat([torch.zeros_like(a), a]) for a in (coef, intercept))
+        places = torch.as_tensor(model.classes_).long()
+        bias = intercept.new_full((num_classes,), -torch.inf).index_copy(0, places, intercept)
+        return coef.new_zeros(coef.shape[1], num_classes).index_copy(1, places, coef.T), bias
+    return None

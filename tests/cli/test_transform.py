@@ -1,0 +1,100 @@
+import json
+
+import pandas as pd
+import pytest
+
+SETTINGS = ("epochs=4", "hidden=16", "dim=8", "warmup_epochs=2", "reported=prototypes")
+SMALL = [part for setting in SETTINGS for part in ("--set", setting)]
+
+
+@pytest.fixture(autouse=True)
+def without_report(monkeypatch):
+    monkeypatch.setattr("brgcl.report.extra.has_report_extra", lambda: False)
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory):
+    """Files of a graph, and of other nodes that are like those of the first."""
+    from brgcl.data import make_graph
+
+    folder = tmp_path_factory.mktemp("own")
+    for name, seed in (("old", 0), ("new", 1)):
+        data = make_graph(80, num_classes=2, num_features=12, avg_degree=4, seed=seed)
+        ids = [f"{name}-{i}" for i in range(80)]
+        ends = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].tolist()
+        source, target = ([ids[i] for i in end] for end in ends)
+        edges = pd.DataFrame({"source": source, "target": target})
+        edges.to_csv(folder / f"{name}-edges.csv", index=False)
+        x = pd.DataFrame(data.x.to_dense().numpy())
+        x.columns = [f"w{i}" for i in range(12)]
+        x.insert(0, "id", ids)
+        x.to_csv(folder / f"{name}-features.csv", index=False)
+        labels = pd.DataFrame({"id": ids, "label": [("red", "blue")[i] for i in data.y]})
+        labels.to_csv(folder / f"{name}-labels.csv", index=False)
+    return folder
+
+
+def files(own, name, *kinds):
+    return [part for kind in kinds for part in (f"--{kind}", own / f"{name}-{kind}.csv")]
+
+
+def test_new_nodes_from_the_shell(run, own, tmp_path):
+    given = files(own, "old", "edges", "features", "labels")
+    assert run("classify", *given, *SMALL, "--out", tmp_path / "run")[0] == 0
+    new = files(own, "new", "edges", "features")
+    code, out, err = run("transform", tmp_path / "run", *new, "--out", tmp_path / "new", "--json")
+    assert code == 0, err
+    metrics = json.loads(out)
+    assert (metrics["num_nodes"], metrics["dim"], metrics["num_classes"]) == (80, 8, 2)
+    nodes = pd.read_parquet(tmp_path / "new/nodes.parquet")
+    assert list(nodes["node_id"])[:2] == ["new-0", "new-1"]
+    assert set(nodes["predicted"]) <= {"red", "blue"}
+    assert nodes["cluster"].max() < metrics["num_clusters"]
+    z = pd.read_parquet(tmp_path / "new/embeddings.parquet")
+    assert z.shape == (80, 9)
+
+    # the nodes of the training graph get back what they had
+    old = files(own, "old", "edges", "features")
+    code, _, err = run("transform", tmp_path / "run", *old, "--out", tmp_path / "old.csv")
+    assert code == 0, err
+    again = pd.read_csv(tmp_path / "old.csv")
+    before = pd.read_parquet(tmp_path / "run/nodes.parquet")
+    for name in ("node_id", "cluster", "confident", "predicted"):
+        assert list(again[name]) == list(before[name]), name
+    for name in ("confidence", "probability"):
+        assert again[name].to_numpy() == pytest.approx(before[name].to_numpy(), abs=1e-5), name
+    assert again.shape == (80, 6 + 8)
+
+
+def test_classify_with_the_model_of_a_run(run, own, tmp_path):
+    given = files(own, "old", "edges", "features")
+    assert run("embed", *given, *SMALL, "--out", tmp_path / "run")[0] == 0
+    new = files(own, "new", "edges", "features", "labels")
+    model = ("--model", tmp_path / "run")
+    code, _, err = run("classify", *new, *model, "--out", tmp_path / "classes", "--json")
+    assert code == 0, err
+    run("transform", tmp_path / "run", *new[:4], "--out", tmp_path / "z.parquet")
+    z = pd.read_parquet(tmp_path / "z.parquet").filter(regex=r"^z\d")
+    own_z = pd.read_parquet(tmp_path / "classes/embeddings.parquet").filter(regex=r"^z\d")
+    assert z.equals(own_z)
+    about = json.loads((tmp_path / "classes/run.json").read_text())
+    assert about["model"] == str(tmp_path / "run")
+    assert about["settings"]["dim"] == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("classify", "--model", "none", "demo"), "'none' holds no model"),
+        (("classify", "--model", "none", "demo", "--set", "epochs=3"), "has its method and"),
+        (("classify", "--model", "none", "demo", "--method", "gcn"), "has its method and"),
+        (("transform", "none", "demo"), "'none' holds no model"),
+        (("transform", "none"), "no graph given"),
+        (("transform", "none", "demo", "--out", "none/x.csv"), "'none' holds no model"),
+    ],
+)
+def test_wrong_input_is_refused(run, monkeypatch, tmp_path, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert message in err

@@ -1,0 +1,82 @@
+import pytest
+
+from brgcl.config import BRGCLConfig
+from brgcl.scale import memory
+from brgcl.scale.memory import Size, make_plan, step_bytes
+
+LARGE = Size(300_000, 1_200_000, 1000)
+SMALL = Size(20_000, 90_000, 500)
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "mode"),
+    [
+        (SMALL, {}, "sampled"),
+        (SMALL, {"num_negatives": None}, "full"),
+        (LARGE, {}, "partitioned"),
+        (LARGE, {"memory_budget": 50}, "sampled"),
+        (LARGE, {"mode": "sampled"}, "sampled"),
+        (LARGE, {"num_negatives": None}, "full"),
+        (LARGE, {"view1": "diffusion"}, "sampled"),
+        (SMALL, {"memory_budget": 0.1}, "partitioned"),
+        (SMALL, {"mode": "partitioned"}, "partitioned"),
+    ],
+)
+def test_the_mode_follows_from_memory_unless_it_is_set(size, settings, mode, monkeypatch):
+    monkeypatch.setattr(memory, "memory", lambda: 16_000_000_000)
+    assert make_plan(size, BRGCLConfig(**settings)).mode == mode
+
+
+def test_a_small_machine_has_a_small_budget(monkeypatch):
+    monkeypatch.setattr(memory, "memory", lambda: 1_000_000_000)
+    assert make_plan(LARGE, BRGCLConfig()).budget == 1e9
+    monkeypatch.setattr(memory, "memory", lambda: None)
+    assert make_plan(LARGE, BRGCLConfig()).budget == memory.MOST
+
+
+@pytest.mark.parametrize("budget", [0.05, 0.2, 1.0])
+def test_a_batch_fits_the_budget(budget):
+    plan = make_plan(LARGE, BRGCLConfig(memory_budget=budget))
+    assert plan.needed <= budget * 1e9
+    assert plan.num_parts == (182 if budget == 0.05 else 120)
+    assert plan.batches * plan.parts_per_batch >= plan.num_parts
+
+
+def test_the_weights_move_once_per_epoch_on_small_graphs_and_often_on_large_ones():
+    for parts in (10, 50):
+        plan = make_plan(SMALL, BRGCLConfig(mode="partitioned", num_partitions=parts))
+        assert (plan.batches, plan.batches_per_step) == (2, 2)
+    plan = make_plan(Size(1_000_000, 20_000_000, 128), BRGCLConfig())
+    assert plan.batches_per_step == 1
+    assert plan.batches == 50
+
+
+def test_memory_grows_with_every_size():
+    config = BRGCLConfig()
+    base = step_bytes(SMALL, config)
+    assert step_bytes(Size(40_000, 180_000, 500), config) == pytest.approx(2 * base)
+    assert step_bytes(Size(20_000, 180_000, 500), config) > base
+    assert step_bytes(SMALL, config.replace(dim=512)) > base
+    assert step_bytes(SMALL, config, halo=1.0) > base
+
+
+def test_a_plan_says_what_it_takes():
+    plan = make_plan(LARGE, BRGCLConfig(memory_budget=4))
+    assert str(plan).startswith("training on 8 of 120 parts at a time, about 0.")
+    assert str(plan).endswith("of the 4.0 GB in memory_budget")
+
+
+@pytest.mark.parametrize(("num_nodes", "wanted"), [(50_000, 4), (100_000, 8), (1_000_000, 8)])
+def test_a_step_has_as_many_batches_as_are_asked_for(num_nodes, wanted):
+    size = Size(num_nodes, 20 * num_nodes, 128)
+    config = BRGCLConfig(mode="partitioned", batches_per_step=wanted)
+    plan, default = make_plan(size, config), make_plan(size, config.replace(batches_per_step=None))
+    assert plan.batches_per_step == wanted
+    assert plan.batches % wanted == 0
+    assert plan.num_parts == default.num_parts
+    assert plan.parts_per_batch <= default.parts_per_batch
+
+
+def test_a_step_has_no_more_batches_than_there_are():
+    plan = make_plan(SMALL, BRGCLConfig(mode="partitioned", num_partitions=5, batches_per_step=9))
+    assert plan.batches_per_step == plan.batches <= 5

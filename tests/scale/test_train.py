@@ -1,0 +1,161 @@
+import pytest
+import torch
+
+from brgcl import BRGCL, make_graph
+from brgcl.config import BRGCLConfig, ViewSettings
+from brgcl.errors import InputError
+from brgcl.method.train import begin_with
+from brgcl.scale.halo import HaloFinder
+from brgcl.scale.memory import Plan
+from brgcl.scale.train import (
+    Processes,
+    draw_batches,
+    draw_view,
+    mixed_seed,
+    part_nodes,
+    train_by_parts,
+)
+
+TINY = {"epochs": 6, "warmup_epochs": 2, "hidden": 16, "dim": 8, "seed": 3, "num_negatives": 40}
+
+
+def plan(parts_per_batch, batches_per_step, num_parts=6):
+    return Plan("partitioned", num_parts, parts_per_batch, batches_per_step, 0, 0, 1e9)
+
+
+def trained(parts, config, how, **options):
+    state = begin_with((300, 40), config, torch.Generator().manual_seed(config.seed))
+    train_by_parts(state, parts, config, how, **options)
+    return state
+
+
+def test_batches_hold_every_part_once_and_change_with_the_epoch():
+    first, again, other = (draw_batches(10, 4, 0, epoch) for epoch in (1, 1, 2))
+    assert sorted(torch.cat(first).tolist()) == list(range(10))
+    assert [len(batch) for batch in first] == [3, 3, 2, 2]
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not torch.equal(torch.cat(first), torch.cat(other))
+
+
+def test_seeds_of_batches_differ():
+    seeds = {mixed_seed(s, e, b) for s in range(3) for e in range(1, 30) for b in range(-1, 30)}
+    assert len(seeds) == 3 * 29 * 31
+
+
+def test_nodes_of_parts(parts):
+    nodes = part_nodes(parts, torch.tensor([4, 1]))
+    expected = [
+        *range(int(parts.starts[1]), int(parts.starts[2])),
+        *range(int(parts.starts[4]), int(parts.starts[5])),
+    ]
+    assert nodes.tolist() == expected
+
+
+@pytest.mark.parametrize("kind", ["edges", "nodes"])
+def test_a_view_without_anything_dropped_is_the_graph(parts, generator, kind):
+    halo = HaloFinder(parts, 2).find(part_nodes(parts, torch.tensor([0])))
+    operators, columns, alive = draw_view(halo, ViewSettings(kind, 0.0, 0.0), 40, generator)
+    assert columns is None
+    assert bool(alive.all())
+    for operator, expected in zip(operators, halo.operators(), strict=True):
+        assert torch.equal(operator.data.to_dense(), expected.data.to_dense())
+
+
+def test_a_dropped_node_keeps_its_loop_alone(parts, generator):
+    halo = HaloFinder(parts, 1).find(torch.arange(300))
+    (operator,), columns, alive = draw_view(halo, ViewSettings("nodes", 0.5, 0.5), 40, generator)
+    dense = operator.data.to_dense()
+    lost = (~alive).nonzero().squeeze(1)
+    assert 100 < len(lost) < 200
+    assert 10 < columns.sum() < 30
+    torch.testing.assert_close(dense[lost], torch.eye(300)[lost])
+    torch.testing.assert_close(dense, dense.T)
+
+
+def test_the_loss_falls_and_prototypes_join(parts):
+    config = BRGCLConfig(**{**TINY, "epochs": 40, "warmup_epochs": 30, "lr": 0.01})
+    history = trained(parts, config, plan(2, 1)).history
+    assert history[29].node_loss < history[0].node_loss
+    assert history[29].proto_loss is None
+    assert history[-1].proto_loss is not None
+    assert history[-1].num_prototypes >= 1
+    assert 0 <= history[-1].confident_share <= 1
+
+
+def test_a_step_of_two_batches_has_their_mean_gradient(parts):
+    config = BRGCLConfig(**{**TINY, "epochs": 1})
+    seen = []
+
+    class Watch(Processes):
+        def add(self, tensors):
+            if len(tensors) > 2:
+                seen.append([t.clone() for t in tensors])
+
+    trained(parts, config, plan(3, 2), processes=Watch())
+    both = seen.pop()
+    alone = []
+    for rank in range(2):
+
+        class One(Watch):
+            size = 2
+
+        One.rank = rank
+        trained(parts, config, plan(3, 2), processes=One())
+        alone.append(seen.pop())
+    for whole, first, second in zip(both, *alone, strict=True):
+        torch.testing.assert_close(whole, first + second)
+
+
+def test_training_goes_on_from_any_step(parts):
+    config = BRGCLConfig(**TINY)
+    whole = trained(parts, config, plan(2, 1))
+    steps = []
+
+    class StopError(Exception):
+        pass
+
+    for last in (1, 4, 8, 13):
+        state = begin_with((300, 40), config, torch.Generator().manual_seed(config.seed))
+        steps.clear()
+        kept = []
+
+        def stop(last=last, state=state, kept=kept):
+            steps.append(None)
+            if len(steps) == last:
+                kept.append(state.copy())
+                raise StopError
+
+        with pytest.raises(StopError):
+            train_by_parts(
+                state, parts, config, plan(2, 1), after_step=stop, after_epoch=lambda _: stop()
+            )
+        train_by_parts(kept[0], parts, config, plan(2, 1))
+        ends = zip(kept[0].encoder.parameters(), whole.encoder.parameters(), strict=True)
+        assert all(torch.equal(a, b) for a, b in ends)
+        assert torch.equal(kept[0].centers, whole.centers)
+        assert [e.loss for e in kept[0].history] == [e.loss for e in whole.history]
+
+
+def test_patience_ends_a_training_by_parts(parts):
+    config = BRGCLConfig(**{**TINY, "epochs": 60, "lr": 0.2, "patience": 2})
+    assert len(trained(parts, config, plan(3, 2)).history) < 60
+
+
+def test_what_needs_the_whole_graph_or_diverges_is_refused(parts):
+    with pytest.raises(InputError, match="'subgraph' needs the whole graph; set mode='sampled'"):
+        trained(parts, BRGCLConfig(**TINY, view1="subgraph"), plan(3, 1))
+    with pytest.raises(InputError, match="training diverged in epoch"):
+        trained(parts, BRGCLConfig(**TINY, lr=1e30), plan(3, 1))
+
+
+def test_fit_by_parts_keeps_the_order_of_nodes_and_finds_what_the_whole_graph_gives():
+    data = make_graph(600, num_classes=3, num_features=60, topic_strength=0.5)
+    settings = {"epochs": 30, "warmup_epochs": 20, "hidden": 32, "dim": 16, "lr": 0.01}
+    model = BRGCL(**settings, mode="partitioned", num_partitions=6).fit(data)
+    torch.testing.assert_close(model.transform(data), model.representations_)
+    z = model.representations_
+    same = data.y[:, None] == data.y[None, :]
+    cosine = z @ z.T
+    assert cosine[same].mean() > cosine[~same].mean() + 0.3
+    whole = BRGCL(**settings).fit(data)
+    assert abs(len(set(model.pseudo_labels_.tolist())) - whole.num_clusters_) <= 2

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+import torch
+
+from brgcl.data import make_graph
+from brgcl.errors import InputError
+from brgcl.tasks.checks import by_class_number
+from brgcl.tasks.classify import NodeClassifier
+from brgcl.tasks.linear_classifier import LinearClassifier
+
+NAMES = ["a", "b", "c", "d"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Representations of a graph with labels of the classes 0, 2 and 3."""
+    graph = make_graph(90, num_classes=3, num_features=20, labels_per_class=8, seed=2)
+    labels = torch.tensor([0, 2, 3])[graph.y]
+    z = torch.nn.functional.one_hot(labels, 4) + 0.6 * torch.from_numpy(
+        np.random.default_rng(0).normal(size=(90, 4))
+    )
+    return graph, z.float(), torch.where(torch.arange(90) % 3 == 0, -1, labels)
+
+
+@pytest.mark.parametrize("rule", ["bayes", "centroid", "logistic", "logistic+", "probe"])
+@pytest.mark.parametrize("two", [False, True])
+def test_a_stored_classifier_predicts_as_the_one_it_was_made_of(rows, tmp_path, rule, two):
+    graph, z, labels = rows
+    if two:
+        labels = torch.where(labels == 2, -1, labels)
+    classifier = NodeClassifier(rule).fit(z, labels, graph=graph)
+    LinearClassifier.of(classifier, NAMES).save(tmp_path / "c.safetensors")
+    stored = LinearClassifier.load(tmp_path / "c.safetensors")
+    expected = by_class_number(classifier.predict_proba(z), classifier.classes_)
+    found = stored.predict_proba(z, graph)
+    assert torch.allclose(found[:, : expected.shape[1]], expected, atol=1e-5)
+    assert found[:, 1].max() == 0
+    assert (stored.rule, stored.class_names) == (rule, tuple(NAMES))
+
+
+def test_the_perceptron_is_not_kept(rows):
+    _, z, labels = rows
+    classifier = NodeClassifier("mlp", epochs=2).fit(z, labels)
+    assert LinearClassifier.of(classifier, NAMES) is None
+
+
+def test_other_files_and_other_rows_are_refused(rows, tmp_path):
+    _, z, labels = rows
+    stored = LinearClassifier.of(NodeClassifier("centroid").fit(z, labels), NAMES)
+    with pytest.raises(InputError, match="z has 3 columns but the classifier was fitted with 4"):
+        stored.predict_proba(z[:, :3])
+    (tmp_path / "c.safetensors").write_bytes(b"?")
+    with pytest.raises(InputError, match="is damaged"):
+        LinearClassifier.load(tmp_path / "c.safetensors")
