@@ -60,6 +60,10 @@ PROMISED = {
         r"Mr. Hi +\d+ +\d+",
         r"back: 78 edges, 34 nodes",
     ],
+    "large_graph": [
+        r"trained in one step: 3000 nodes, test nodes classified right: \d+%",
+        r"trained by parts: 3000 nodes, test nodes classified right: \d+%",
+    ],
     "stages_by_hand": [
         r"epoch 11: K \d+, confident \d+%",
         r"epoch 20: K \d+, confident \d+%",
@@ -103,6 +107,8 @@ def test_an_example_prints_what_it_promises(name, capsys):
         place += match + 1
     if name == "quickstart":
         assert numbers(r"right: (\d+)%", out)[0] > 50  # three classes: chance is a third
+    if name == "large_graph":
+        assert numbers(r"by parts: 3000 .* right: (\d+)%", out)[0] > 50  # five classes
     if name == "vectors_without_a_graph":
         assert numbers(r"brgcl: (\d+)%", out) > numbers(r"pixels: (\d+)%", out)
     if name == "find_label_errors":
