@@ -227,7 +227,7 @@ BAD_ARGUMENTS = {
     "a folder for a file": ("embed --edges .", "unknown kind of table"),
     "both": ("embed cora --edges e.csv", "either 'cora' or files"),
     "both, by labels": ("classify demo --labels y.csv", "either 'demo' or files"),
-    "neither": ("embed", "no graph given; name a data set (brgcl datasets) or a graph folder, or give"),
+    "neither": ("embed", "no graph given; name a data set (brgcl datasets) or a graph folder"),
     "features alone": ("embed --features x.csv", "no graph given"),
     "unknown data set": (
         "classify citeser",
