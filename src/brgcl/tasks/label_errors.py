@@ -250,7 +250,7 @@ def _judge(
         fdr_estimated=float(score[is_error].mean()) if bool(is_error.any()) else 0.0,
         not_judged=[names[c] for c in few.nonzero().squeeze(1).tolist()],
     )
-    frame.attrs = errors.to_dict()
+    frame.attrs.update(errors.to_dict())
     return errors
 
 
