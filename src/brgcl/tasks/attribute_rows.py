@@ -39,8 +39,8 @@ def leading_rows(x: Matrix, columns: int) -> Tensor:
     for _ in range(ROUNDS):
         basis = _basis(x @ _basis(x.transposed_product(basis)))
     v, _, _ = torch.linalg.svd(x.transposed_product(basis).double(), full_matrices=False)
-    found: Tensor = x @ v[:, :columns].to(basis.dtype).contiguous()
-    return found
+    rows: Tensor = x @ v[:, :columns].to(basis.dtype).contiguous()
+    return rows
 
 
 def principal_rows(rows: Tensor, columns: int) -> Tensor:
@@ -49,8 +49,8 @@ def principal_rows(rows: Tensor, columns: int) -> Tensor:
     if rows.shape[1] <= columns:
         return centred
     _, vectors = torch.linalg.eigh((centred.T @ centred).double())  # smallest first
-    found: Tensor = centred @ vectors[:, -columns:].to(rows.dtype)
-    return found
+    kept: Tensor = centred @ vectors[:, -columns:].to(rows.dtype)
+    return kept
 
 
 def _basis(columns: Tensor) -> Tensor:

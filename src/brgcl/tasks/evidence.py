@@ -88,7 +88,8 @@ def nearest_nodes(z: Tensor, labelled: Tensor, nodes: Tensor, k: int = NEAREST) 
     place = torch.full((len(z),), -1, device=z.device)
     place[labelled] = torch.arange(len(labelled), device=z.device)
     found = []
-    for tile in torch.split(nodes, TILE):
+    for start in range(0, len(nodes), TILE):
+        tile = nodes[start : start + TILE]
         cosine = z[tile] @ others.T
         own = place[tile]
         within = (own >= 0).nonzero().squeeze(1)
