@@ -33,6 +33,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from brgcl.atomic_files import write_json
@@ -242,14 +243,13 @@ def time_ranks(out: Path, sizes: list[str], numbers: list[int], epochs: int, rep
         first = runs[numbers[0]][0]
         for count in numbers:
             names = [k for k, v in first.items() if not isinstance(v, list)]
-            medians = {k: statistics.median(run[k] for run in runs[count]) for k in names}
+            medians = {k: statistics.median_low(run[k] for run in runs[count]) for k in names}
             apart = {
-                key: float(
-                    max((torch.tensor(run[key]) - torch.tensor(first[key])).abs().max()
-                        for run in runs[count])
+                key: max(
+                    float(np.abs(np.subtract(run[key], first[key])).max()) for run in runs[count]
                 )
                 for key in ("losses", "prototypes")
-            }  # fmt: skip
+            }
             about = {"largest_difference": apart, "repeats": repeats, "processor": processor()}
             known[f"{size} ranks {count} {epochs}"] = medians | about
         write_json(out, known)

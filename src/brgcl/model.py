@@ -224,6 +224,8 @@ class BRGCL:
         _tell_warmup(config)
         _tell_layers(config, *shape)
         plan = plan_for(data, config)
+        if processes is not None and plan.mode != "partitioned":
+            raise InputError("several processes train by parts; set mode='partitioned'")
         widths = [config.hidden] * (num_layers(config, *shape) - 1)
         check_width(-(-shape[0] // plan.batches), shape[1], *widths, config.dim)
         if isinstance(data, PartGraph):

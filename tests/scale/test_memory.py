@@ -66,17 +66,22 @@ def test_a_plan_says_what_it_takes():
     assert str(plan).endswith("of the 4.0 GB in memory_budget")
 
 
-@pytest.mark.parametrize(("num_nodes", "wanted"), [(50_000, 4), (100_000, 8), (1_000_000, 8)])
+@pytest.mark.parametrize(
+    ("num_nodes", "wanted"), [(50_000, 4), (50_000, 8), (100_000, 8), (10**6, 8)]
+)
 def test_a_step_has_as_many_batches_as_are_asked_for(num_nodes, wanted):
     size = Size(num_nodes, 20 * num_nodes, 128)
     config = BRGCLConfig(mode="partitioned", batches_per_step=wanted)
     plan, default = make_plan(size, config), make_plan(size, config.replace(batches_per_step=None))
     assert plan.batches_per_step == wanted
     assert plan.batches % wanted == 0
-    assert plan.num_parts == default.num_parts
+    assert default.num_parts <= plan.num_parts < default.num_parts + wanted
     assert plan.parts_per_batch <= default.parts_per_batch
 
 
 def test_a_step_has_no_more_batches_than_there_are():
-    plan = make_plan(SMALL, BRGCLConfig(mode="partitioned", num_partitions=5, batches_per_step=9))
-    assert plan.batches_per_step == plan.batches <= 5
+    config = BRGCLConfig(mode="partitioned", batches_per_step=9)
+    plan = make_plan(SMALL, config.replace(num_partitions=5))
+    assert plan.batches_per_step == plan.batches == 5
+    plan = make_plan(SMALL, config.replace(num_partitions=20))
+    assert (plan.batches_per_step, plan.batches) == (9, 10)

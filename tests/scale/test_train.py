@@ -159,3 +159,17 @@ def test_fit_by_parts_keeps_the_order_of_nodes_and_finds_what_the_whole_graph_gi
     assert cosine[same].mean() > cosine[~same].mean() + 0.3
     whole = BRGCL(**settings).fit(data)
     assert abs(len(set(model.pseudo_labels_.tolist())) - whole.num_clusters_) <= 2
+
+
+def test_processes_that_follow_learn_the_weights_and_write_nothing(data, parts, tmp_path):
+    class Second(Processes):
+        rank, size = 1, 2
+
+    model = BRGCL(**{**TINY, "warmup_epochs": 6}, mode="partitioned", batches_per_step=2)
+    file = tmp_path / "checkpoint"
+    model.fit(parts, checkpoint=file, checkpoint_every=0, processes=Second())
+    assert len(model.history_) == 6
+    assert not hasattr(model, "representations_")
+    assert not file.exists()
+    with pytest.raises(InputError, match="several processes train by parts; set mode"):
+        BRGCL(**TINY).fit(data, processes=Second())

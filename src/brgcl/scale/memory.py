@@ -88,12 +88,13 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
         return Plan(mode, 1, 1, 1, whole, whole, budget)
     N = size.num_nodes
     nodes = min(STEP_NODES, max(1, int(budget / step_bytes(size, config, halo=HALO) * N)))
-    num_parts = min(N, config.num_partitions or max(2, N // PART_NODES, -(-N // nodes)))
-    per_batch = max(1, min(int(nodes * num_parts / N), num_parts // 2))
     wanted = config.batches_per_step
-    if wanted:  # steps of as many batches each, if there are that many parts
+    default = max(2, N // PART_NODES, -(-N // nodes))
+    num_parts = min(N, config.num_partitions or -(-default // (wanted or 1)) * (wanted or 1))
+    per_batch = max(1, min(int(nodes * num_parts / N), num_parts // 2))
+    if wanted:  # steps of so many batches each; if parts do not go round, the last has fewer
         even = (n for n in range(per_batch, 0, -1) if -(-num_parts // n) % wanted == 0)
-        per_batch = next(even, per_batch)
+        per_batch = next(even, max(1, min(per_batch, num_parts // wanted)))
     needed = step_bytes(size, config, halo=HALO) * per_batch / num_parts
     batches = -(-num_parts // per_batch)
     per_step = min(batches, wanted) if wanted else -(-batches // max(1, N // STEP_NODES))
