@@ -67,6 +67,9 @@ def test_flipped_labels_are_told_from_true_ones(run, own, files, tmp_path):
     assert 0.2 < flipped.mean() < 0.6
 
 
+UNTRAINED = ("convert", "transform")  # commands that have no settings
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/your-own-graph.md"])
 def test_documented_commands_work_in_the_order_printed(run, tmp_path, monkeypatch, page):
     """Defect 17: README's embed and classify shared a folder; the last command of a page failed."""
@@ -84,9 +87,11 @@ def test_documented_commands_work_in_the_order_printed(run, tmp_path, monkeypatc
         Path(name).write_text(body, encoding="utf-8")
     blocks = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines() if "--edges" in line]
+    lines = [line for line in lines if "--reviewed" not in line]  # a person has to review first
     assert len(lines) >= 2
     for line in lines:
-        code, _, err = run(*line.split()[1:], *QUICK)
+        _, command, *arguments = line.split()
+        code, _, err = run(command, *arguments, *(() if command in UNTRAINED else QUICK))
         assert code == 0, f"{line}: {err}"
 
 
@@ -325,4 +330,4 @@ def test_columns_are_named_by_options(run, tmp_path):
     assert code == 0, err
     code, _, err = run("cluster", "demo", *columns)
     assert code == 2
-    assert "columns are named in files, not in the data set 'demo'" in err
+    assert "columns are named in files, not in 'demo'" in err

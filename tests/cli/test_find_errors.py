@@ -271,7 +271,7 @@ def test_decided_labels_are_certain(run, wrong, review, tmp_path):
     decisions, corrected = (folder / "review.sqlite").read_bytes(), tmp_path / "c.csv"
     code, out, err = run(
         "find-errors", *wrong[1], *QUICK, "--reviewed", folder, "--out", folder, "--overwrite",
-        "--apply", corrected, "--json",
+        "--apply", corrected, "--json", "--fdr", 0.4,
     )  # fmt: skip
     assert code == 0, err
     suspects = {row["node"] for row in json.loads(out)["suspects"]}

@@ -1,8 +1,8 @@
-import multiprocessing
-import os
+import inspect
 import signal
 import sqlite3
-from pathlib import Path
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
@@ -92,20 +92,25 @@ def test_the_file_is_safe_against_a_power_cut(store):
     assert database.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
 
 
-def _decide_and_die(run: Path) -> None:
-    store = Decisions(run)
-    for number in range(5):
-        store.record(f"r{number}", "ann", [choice(f"n{number}")])
-    store._database.execute("BEGIN IMMEDIATE")
-    store._insert("half", "ann", [choice("half")])
-    os.kill(os.getpid(), signal.SIGKILL)
+DECIDE_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+from brgcl.review.decisions import Decisions
+CHOICE
+store = Decisions(Path(sys.argv[1]))
+for number in range(5):
+    store.record(f"r{number}", "ann", [choice(f"n{number}")])
+store._database.execute("BEGIN IMMEDIATE")
+store._insert("half", "ann", [choice("half")])
+os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def test_a_killed_process_loses_nothing_and_invents_nothing(tmp_path):
-    child = multiprocessing.get_context("spawn").Process(target=_decide_and_die, args=[tmp_path])
-    child.start()
-    child.join()
-    assert child.exitcode == -signal.SIGKILL
+    script = DECIDE_AND_DIE.replace("CHOICE", inspect.getsource(choice))
+    script = f"from brgcl.review.decisions import Choice\n{script}"
+    done = subprocess.run([sys.executable, "-c", script, tmp_path], check=False)
+    assert done.returncode == -signal.SIGKILL
     assert [event.node for event in read_state(tmp_path).decided()] == [f"n{i}" for i in range(5)]
     store = Decisions(tmp_path)
     store.record("next", "ann", [choice("half")])

@@ -154,7 +154,7 @@ class RunningClusters:
 
 
 def local_confidence(halo: Halo, labels: Tensor, num_clusters: int, config: BRGCLConfig) -> Tensor:
-    """Confidence of the core in its labels, `(n,)`: Eq. (5) on the core and all rings but the last.
+    """Confidence of the core in its labels, `(n,)`, on the core and all rings but the last.
 
     Args:
         halo: The core and its rings.

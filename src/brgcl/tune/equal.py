@@ -151,7 +151,7 @@ def changes_to_try(method: Method, dataset: str, trials: int, seed: int) -> list
 
     Example:
         >>> changes_to_try(METHODS["smooth"], "cora", 3, seed=0)
-        [{}, {'steps': 32, 'alpha': 0.02, 'dim': 32}, {'steps': 32, 'alpha': 0.1}]
+        [{}, {'steps': 32, 'dim': 256}, {'steps': 8, 'alpha': 0.1, 'dim': 32}]
     """
     if not method.space:
         tuned = ", ".join(name for name, other in METHODS.items() if other.space)
