@@ -71,13 +71,13 @@ def test_an_evaluation_shows_its_summary(graph):
 
 def test_label_errors_show_what_was_found_and_the_first_rows(graph, model):
     graph = graph.clone()
-    graph.class_names = list(HOSTILE)
+    graph.class_names = [f"<script>{name}" for name in HOSTILE]
     found = brgcl.judge_labels(model.transform(graph), graph.y, graph=graph)
     shown = Cells(found._repr_html_())
     assert shown.tags == {"p", "table", "tr", "th", "td"}
     called = int(found.frame["is_error"].sum())
     assert shown.texts[0].startswith(f"{called} of 120 labels look wrong. About ")
-    assert "script" in found._repr_html_()  # the names are shown
+    assert "&lt;script&gt;" in found._repr_html_()  # the names are shown
     cells = shown.texts[6:]
     assert cells[0::5] == [str(node) for node in found.frame["node"].head(ROWS)]
     assert cells[1::5] == [str(name) for name in found.frame["given"].head(ROWS)]
