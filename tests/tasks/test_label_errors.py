@@ -7,7 +7,7 @@ import torch
 from torch_geometric.data import Data
 
 from brgcl.errors import InputError
-from brgcl.tasks import out_of_fold
+from brgcl.tasks import label_errors, out_of_fold
 from brgcl.tasks.label_errors import find_label_errors, flag, judge_labels
 
 
@@ -269,6 +269,22 @@ def test_several_representations_are_better_than_the_worse(planted):
     noise = torch.randn(45, 5, generator=torch.Generator().manual_seed(1))
     frame = find_label_errors([noise, z.numpy()], given)
     assert sorted(frame["node"][:5]) == PLANTED
+
+
+def test_with_many_labels_classifiers_see_few_columns(planted, monkeypatch):
+    z, _, given = planted
+    seen = []
+    whole = label_errors.predict_out_of_fold
+
+    def spy(data, *rest):
+        seen.append([rows.shape[1] for rows in data.rows])
+        return whole(data, *rest)
+
+    monkeypatch.setattr(label_errors, "predict_out_of_fold", spy)
+    monkeypatch.setattr(label_errors, "MANY", 40)
+    monkeypatch.setattr(label_errors, "COLUMNS", 2)
+    assert sorted(find_label_errors(z, given)["node"][:5]) == PLANTED
+    assert seen == [[2]]
 
 
 def test_confidence_is_shown(planted):

@@ -115,7 +115,7 @@ def test_stratified_folds_would_leak(monkeypatch):
 
     monkeypatch.setattr(out_of_fold, "random_folds", stratified)
     monkeypatch.setitem(globals(), "predict_once", once)
-    assert leaks(data, data.nodes[:4].tolist())
+    assert leaks(data, data.nodes[:2].tolist())
 
 
 def test_beliefs_that_have_seen_the_label_would_leak(monkeypatch):

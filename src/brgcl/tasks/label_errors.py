@@ -24,6 +24,7 @@ from torch import Tensor
 from brgcl.errors import InputError
 from brgcl.method.sparse import Matrix
 from brgcl.notebook import label_errors_html
+from brgcl.tasks.attribute_rows import principal_rows
 from brgcl.tasks.checks import class_name
 from brgcl.tasks.evidence import evidence_columns
 from brgcl.tasks.label_error_inputs import (
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 Report = Callable[[int, int, str], None]
+MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 
 
@@ -183,6 +185,8 @@ def judge_labels(
     joined = F.normalize(torch.cat(zs, 1), dim=1)
     if pred_probs is None:
         rows = [*zs, *attributes(graph, transition)]
+        if int((given >= 0).sum()) > MANY:
+            rows = [principal_rows(one, COLUMNS) for one in rows]
         data = Labelled(joined, rows, given, len(classes), right, neighbours)
         found = predict_out_of_fold(data, seed, report)
     else:
