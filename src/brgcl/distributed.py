@@ -3,7 +3,7 @@
     torchrun --nproc-per-node 2 -m brgcl.distributed GRAPH --out RUN
 
 takes the graph and options of `brgcl embed` and writes the same run folder, and --timeout: seconds
-that ranks wait for each other at most. Every rank must see RUN. What ranks share, and the
+that ranks wait for each other in a step. Every rank must see RUN. What ranks share, and the
 checkpoint, are kept in RUN/.training until the end: after a rank has died, the same command, or
 torchrun with --max-restarts, goes on from there.
 """

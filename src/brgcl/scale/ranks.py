@@ -26,7 +26,8 @@ from brgcl.scale.placement import place_graph, plan_for, training_name
 from brgcl.scale.train import Processes
 
 BATCHES = 8  # of a step, so that the result does not depend on the number of ranks
-TIMEOUT = 1800.0  # seconds that ranks wait for each other
+TIMEOUT = 1800.0  # seconds that ranks wait for each other in a step
+PATIENCE = timedelta(days=7)  # while rank 0 reads the graph, or encodes it at the end
 
 
 class Ranks(Processes):
@@ -34,6 +35,7 @@ class Ranks(Processes):
 
     def __init__(self) -> None:
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
+        self._patient = dist.new_group(timeout=PATIENCE, backend="gloo")
 
     def add(self, tensors: list[Tensor]) -> None:
         """Replace tensors of one type by their sums over ranks, in place, in one message."""
@@ -77,9 +79,9 @@ class Ranks(Processes):
             )
 
     def wait(self) -> None:
-        """Wait until all ranks are here."""
+        """Wait until all ranks are here, however long one of them works alone."""
         with self._talking():
-            dist.all_reduce(torch.zeros(1))
+            dist.all_reduce(torch.zeros(1), group=self._patient)
 
     def _collect(self, vector: Tensor) -> list[Tensor]:
         """The vector of each rank; they may differ in length."""
@@ -110,7 +112,7 @@ def join_ranks(timeout: float = TIMEOUT) -> Ranks:
     """Join the processes that torchrun started; gloo serves tensors on the CPU, nccl on the GPU.
 
     Args:
-        timeout: Seconds that ranks wait for each other at most.
+        timeout: Seconds that ranks wait for each other at most, while they train.
 
     Raises:
         InputError: This process was not started by torchrun.
