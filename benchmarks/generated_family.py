@@ -50,6 +50,10 @@ validation label is used.
 
 Test accuracy in per cent, symmetric label noise, mean of n draws; with so few draws, differences of
 a point or two mean little. The *gap* is BRGCL less the better of the two others, in points.
+
+Two classes have 40 labels, and 40 % of noise is then a matter of luck: on draw 0, 55 % of the labels
+are wrong. Where most labels are wrong, a method that follows their structure predicts the other
+class, so these cells say nothing of a method. They are not averaged with the others.
 """
 FOOT = """`python benchmarks/generated_family.py run` makes the records
 ([generated_family.jsonl](../results/generated_family.jsonl)), and
@@ -86,14 +90,15 @@ def generate(kind: Kind, seed: int, nodes: int = NODES) -> Data:
 
 def measure(data: Data, method: str, seed: int) -> dict[str, Any]:
     """Accuracy of a method at each level of label noise, and processor time."""
-    fitted, accuracy, start = None, {}, time.process_time()
+    fitted, accuracy, wrong, start = None, {}, {}, time.process_time()
     for level in LEVELS:
         noise = Noise(labels=NoiseSpec("symmetric", level) if level else None)
         noisy = draw_noisy_graph(data, noise=noise, protocol="no-val", seed=seed)
         if fitted is None or METHODS[method].uses_labels:
             fitted = fit_one(noisy, method, METHODS[method].config(), seed)
         accuracy[f"{level:g}"] = classify_one(noisy, fitted, seed=seed).accuracy
-    return {"accuracy": accuracy, "seconds": time.process_time() - start}
+        wrong[f"{level:g}"] = noisy.label_noise
+    return {"accuracy": accuracy, "noise_realised": wrong, "seconds": time.process_time() - start}
 
 
 def read(path: Path) -> dict[tuple[Kind, int, str], dict[str, Any]]:
@@ -146,19 +151,21 @@ def gaps(records: dict[tuple[Kind, int, str], dict[str, Any]]) -> dict[Kind, dic
 
 
 def summary(found: dict[Kind, dict[str, Any]]) -> str:
-    """By homophily: how often BRGCL is more than a point below the better of the others."""
+    """How often BRGCL is more than a point below the better of the others, and by how much."""
     lines = [
-        "| Homophily | Label noise | Graphs | Gap: mean | worst | More than a point below |",
-        "|---|---|---|---|---|---|",
+        "| Classes | Homophily | Label noise | Graphs | Gap: mean | worst | More than a point below |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for homophily, level in itertools.product(HOMOPHILY, LEVELS):
+    for classes, homophily, level in itertools.product(CLASSES, HOMOPHILY, LEVELS):
         values = [
-            e[f"{level:g}"]["gap"] for kind, e in found.items() if kind.homophily == homophily
+            scores[f"{level:g}"]["gap"]
+            for kind, scores in found.items()
+            if (kind.classes, kind.homophily) == (classes, homophily)
         ]
         if values:
             below = sum(value < -1 for value in values)
             lines.append(
-                f"| {homophily} | {100 * level:g} % | {len(values)} | {mean(values):+.1f} | "
+                f"| {classes} | {homophily} | {100 * level:g} % | {len(values)} | {mean(values):+.1f} | "
                 f"{min(values):+.1f} | {below} |"
             )
     return "\n".join(lines)

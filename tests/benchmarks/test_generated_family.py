@@ -78,7 +78,7 @@ def test_the_gap_is_to_the_better_of_the_others(tmp_path):
     assert found[far]["0"]["gap"] == pytest.approx(-10)
     assert found[far]["0.4"]["gap"] == pytest.approx(5)
     page = family.page(file)
-    assert "| 0.2 | 0 % | 2 | -5.0 | -10.0 | 1 |" in page
+    assert "| 2 | 0.2 | 0 % | 2 | -5.0 | -10.0 | 1 |" in page
     assert (
         "| 2 | sparse | 0.2 | 2 | 1 | 60.0 | 50.0 | 50.0 | -10.0 | 50.0 | 55.0 | 60.0 | +5.0 |"
         in page
