@@ -127,7 +127,7 @@ def join_ranks(timeout: float = TIMEOUT) -> Ranks:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
     wait = timedelta(seconds=timeout)
-    store, rank, size = next(dist.rendezvous("env://", timeout=wait))  # type: ignore[no-untyped-call]
+    store, rank, size = next(dist.rendezvous("env://", timeout=wait))  # type: ignore[attr-defined]
     # torchrun keeps its store over restarts: without a prefix, addresses of dead ranks are found
     attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     store = dist.PrefixStore(f"brgcl/{attempt}", store)  # type: ignore[attr-defined]
