@@ -15,7 +15,7 @@ from brgcl.distributed import main
 
 # One rank of the command, which writes a checkpoint after each step. One of them kills itself.
 PROGRAM = """
-import os, signal
+import os, signal, time
 from brgcl import checkpoint
 from brgcl.distributed import main
 from brgcl.scale.ranks import Ranks
@@ -32,6 +32,8 @@ def add_or_die(self, tensors):
     add(self, tensors)
 
 Ranks.add = add_or_die
+if os.environ["TORCHELASTIC_RESTART_COUNT"] != "0" and os.environ["RANK"] == "0":
+    time.sleep(8)  # the others come first and must not take an old address for a new one
 main()
 """
 SETTINGS = ("epochs=8", "warmup_epochs=3", "hidden=16", "dim=8", "num_partitions=8")

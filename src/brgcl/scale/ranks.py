@@ -126,7 +126,12 @@ def join_ranks(timeout: float = TIMEOUT) -> Ranks:
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
-    dist.init_process_group(backend, timeout=timedelta(seconds=timeout))
+    wait = timedelta(seconds=timeout)
+    store, rank, size = next(dist.rendezvous("env://", timeout=wait))  # type: ignore[attr-defined]
+    # torchrun keeps its store over restarts: without a prefix, addresses of dead ranks are found
+    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    store = dist.PrefixStore(f"brgcl/{attempt}", store)  # type: ignore[attr-defined]
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
     return Ranks()
 
 
