@@ -51,9 +51,9 @@ validation label is used.
 Test accuracy in per cent, symmetric label noise, mean of n draws; with so few draws, differences of
 a point or two mean little. The *gap* is BRGCL less the better of the two others, in points.
 
-Two classes have 40 labels, and 40 % of noise is then a matter of luck: on draw 0, 55 % of the labels
-are wrong. Where most labels are wrong, a method that follows their structure predicts the other
-class, so these cells say nothing of a method. They are not averaged with the others.
+Two classes have 40 labels, and 40 % of noise is then a matter of luck: on draw 0, 55 % of the
+labels are wrong. Where most labels are wrong, a method that follows their structure predicts the
+other class, so these cells say nothing of a method. They are not averaged with the others.
 """
 FOOT = """`python benchmarks/generated_family.py run` makes the records
 ([generated_family.jsonl](../results/generated_family.jsonl)), and
@@ -153,7 +153,7 @@ def gaps(records: dict[tuple[Kind, int, str], dict[str, Any]]) -> dict[Kind, dic
 def summary(found: dict[Kind, dict[str, Any]]) -> str:
     """How often BRGCL is more than a point below the better of the others, and by how much."""
     lines = [
-        "| Classes | Homophily | Label noise | Graphs | Gap: mean | worst | More than a point below |",
+        "| Classes | Homophily | Label noise | Graphs | Mean gap | Worst | More than a point below |",
         "|---|---|---|---|---|---|---|",
     ]
     for classes, homophily, level in itertools.product(CLASSES, HOMOPHILY, LEVELS):
@@ -165,8 +165,8 @@ def summary(found: dict[Kind, dict[str, Any]]) -> str:
         if values:
             below = sum(value < -1 for value in values)
             lines.append(
-                f"| {classes} | {homophily} | {100 * level:g} % | {len(values)} | {mean(values):+.1f} | "
-                f"{min(values):+.1f} | {below} |"
+                f"| {classes} | {homophily} | {100 * level:g} % | {len(values)} | "
+                f"{mean(values):+.1f} | {min(values):+.1f} | {below} |"
             )
     return "\n".join(lines)
 
