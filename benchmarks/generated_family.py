@@ -153,7 +153,8 @@ def gaps(records: dict[tuple[Kind, int, str], dict[str, Any]]) -> dict[Kind, dic
 def summary(found: dict[Kind, dict[str, Any]]) -> str:
     """How often BRGCL is more than a point below the better of the others, and by how much."""
     lines = [
-        "| Classes | Homophily | Label noise | Graphs | Mean gap | Worst | More than a point below |",
+        "| Classes | Homophily | Label noise | Graphs "
+        "| Mean gap | Worst | More than a point below |",
         "|---|---|---|---|---|---|---|",
     ]
     for classes, homophily, level in itertools.product(CLASSES, HOMOPHILY, LEVELS):
