@@ -19,7 +19,7 @@ def place_nodes(z: Tensor, *, seed: int = 0) -> tuple[Any, Any]:
 
     Up to 20,000 nodes are placed by t-SNE. In a larger graph t-SNE places a sample of as many, and
     each other node comes to lie beside one of the five placed nodes that are nearest to it, which
-    takes a fifth of the time and shows the same groups.
+    takes less time and shows the same groups.
 
     Args:
         z: Representations, `(N, D)`; above 100,000 nodes a random sample is placed.

@@ -1,4 +1,4 @@
-"""What training takes, in bytes, and which mode fits: the constants are fitted in docs/scale.md."""
+"""What training takes, in bytes, and which mode fits; the constants are counts of what is kept."""
 
 import logging
 from dataclasses import dataclass
