@@ -11,9 +11,13 @@ FLAGS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """A headless Chromium; tests that need it are skipped where there is none."""
+    """A headless Chromium; tests that need it are skipped where there is none.
+
+    It is closed after each module: while it is open, an event loop runs, and other tests start
+    loops of their own.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
