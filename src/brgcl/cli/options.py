@@ -168,6 +168,7 @@ class SettingOptions:
     PANEL: ClassVar = "Method"
     method: ClassVar[str] = "brgcl"
     preset: str = option("default", "Named settings: default, paper-literal, ...")
+    encoder: str | None = option(None, "Layers of the encoder: gcn (default), sage, gat or gin.")
     file: Path | None = option(None, "Settings in a TOML file.", "--config")
     settings: list[str] | None = option(None, "One setting, key=value; may be repeated.", "--set")
 
@@ -175,7 +176,10 @@ class SettingOptions:
         """Put the settings together, and check that this machine can train with them."""
         from brgcl.method.inputs import check_device
 
-        config = resolve_config(self.method, self.preset, self.file, self.settings, dataset)
+        settings = list(self.settings or [])
+        if self.encoder is not None:
+            settings.append(f"encoder={self.encoder}")
+        config = resolve_config(self.method, self.preset, self.file, settings, dataset)
         check_device(getattr(config, "device", "cpu"))
         epochs, warmup = getattr(config, "epochs", 1), getattr(config, "warmup_epochs", 0)
         if warmup >= epochs:
