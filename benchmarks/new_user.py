@@ -97,17 +97,15 @@ def table(steps: list[tuple[str, str, float]], machine: str) -> str:
     """The steps as a table of Markdown."""
     lines = [f"| {what} | `{command}` | {seconds:.0f} s |" for what, command, seconds in steps]
     total = sum(seconds for *_, seconds in steps)
-    return "\n".join(
-        [
-            f"Measured on {machine}:", "", "| Step | Command | Time |", "|---|---|---|", *lines,
-            f"| Together | | {total:.0f} s |",
-        ]  # fmt: skip
-    )
+    head = [f"Measured on {machine}:", "", "| Step | Command | Time |", "|---|---|---|"]
+    return "\n".join([*head, *lines, f"| Together | | {total:.0f} s |"])
 
 
 def machine() -> str:
     """This machine in general terms."""
-    return f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
+    cores, load = os.cpu_count() or 1, os.getloadavg()[0]
+    busy = f" that were shared with other programs (load {load:.0f})" if load > cores / 2 else ""
+    return f"{cores} cores{busy}, {platform.system()}, Python {platform.python_version()}"
 
 
 def main() -> None:
@@ -115,12 +113,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="Write the table into the page.")
     arguments = parser.parse_args()
-    steps = []
+    steps, place = [], machine()
     with tempfile.TemporaryDirectory() as folder:
         for step in follow(Path(folder) / "brgcl"):
-            print("{0}: {1}: {2:.1f} s".format(*step), flush=True)
+            what, command, seconds = step
+            print(f"{what}: {command}: {seconds:.1f} s", flush=True)
             steps.append(step)
-    text = table(steps, machine())
+    text = table(steps, place)
     print(text)
     if arguments.write:
         page = PAGE.read_text(encoding="utf-8")

@@ -13,6 +13,8 @@ from typing import Any, NoReturn
 
 def main(join: Callable[[], Any] | None = None) -> NoReturn:
     """Run the command line; as one of several ranks if there is a function that joins them."""
+    # NumPy's threads spin while they wait: on a busy machine small products took 15 times as long
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     debug = "--debug" in sys.argv
     handlers = _hear_ctrl_c()
     try:
