@@ -17,7 +17,7 @@ import brgcl
 from brgcl.data import make_graph
 
 ROOT = Path(__file__).parents[2]
-TINY = {"epochs": 2, "hidden": 16, "dim": 8, "warmup_epochs": 1}
+TINY = {"epochs": 2, "hidden": 16, "dim": 8, "warmup_epochs": 1, "reported": "prototypes"}
 QUICK = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
 BRGCL = [sys.executable, "-m", "brgcl"]
 

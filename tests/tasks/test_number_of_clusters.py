@@ -19,7 +19,7 @@ from brgcl.tasks.number_of_clusters import (
 )
 
 
-def groups(num_clusters, size=60, spread=0.04, dim=24, seed=0):
+def groups(num_clusters, size=40, spread=0.04, dim=24, seed=0):
     generator = torch.Generator().manual_seed(seed)
     centers = F.normalize(torch.randn(num_clusters, dim, generator=generator), dim=1)
     label = torch.arange(num_clusters).repeat_interleave(size)
@@ -125,10 +125,10 @@ def ring(num_nodes):
 
 
 def test_rows_are_averaged_only_where_groups_are_not_apart():
-    h, label = groups(5)  # groups lie side by side on the ring
+    h, label = groups(5, size=60)  # groups lie side by side on the ring
     apart = number_of_clusters(h, transition=ring(len(h)))
     assert torch.equal(apart.assignment, number_of_clusters(h).assignment)
-    blurred, _ = groups(5, spread=0.4)
+    blurred, _ = groups(5, size=60, spread=0.4)
     assert not has_plateau(blurred)
     found = number_of_clusters(blurred, transition=ring(len(h)))
     smoothed = number_of_clusters(smooth_rows(blurred, ring(len(h))))
