@@ -1,7 +1,7 @@
 """What correcting labels is worth: test accuracy of a plain GCN on corrected labels.
 
     python benchmarks/correct_labels.py                 writes results/correct-labels.json and
-                                                        docs/img/correct-labels.svg
+                                                        docs/img/correct-labels.svg; resumes
     python benchmarks/correct_labels.py --plot          the picture alone, from the file
 
 Labelled are all nodes but the public test nodes ("most"), or the public training nodes, 20 per
@@ -133,6 +133,14 @@ def gcn_accuracy(
     return mean(right)
 
 
+def read_draws(path: Path) -> list[dict[str, Any]]:
+    """Draws that were measured before; none without a file."""
+    if not path.exists():
+        return []
+    draws: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["draws"]
+    return draws
+
+
 def place(entry: dict[str, Any]) -> tuple[str, str, str, float]:
     """Which column of the table a draw or a cell belongs to."""
     return entry["dataset"], entry["labelled"], entry["noise"], entry["level"]
@@ -228,17 +236,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--plot", action="store_true", help="the picture alone, from --out")
     given = parser.parse_args(arguments)
     check_picture(given.picture)
+    draws = read_draws(given.out)
     if not given.plot:
-        draws = []
+        done = {(*place(draw), draw["seed"]) for draw in draws}
+        wanted = product(given.datasets.split(","), LABELLED, NOISES, range(given.seeds))
         with one_thread():
-            for dataset in given.datasets.split(","):
-                for labelled, (noise, level) in product(LABELLED, NOISES):
-                    for seed in range(given.seeds):
-                        draws.append(measure(dataset, labelled, noise, level, seed))
-                        print(f"{heading(place(draws[-1]))}, seed {seed}", flush=True)
-        result = {"draws": draws, "cells": summarise(draws), "versions": library_versions()}
-        write_text(given.out, json.dumps(result, indent=1) + "\n")
-    cells = json.loads(given.out.read_text(encoding="utf-8"))["cells"]
+            for dataset, labelled, (noise, level), seed in wanted:
+                if (dataset, labelled, noise, level, seed) in done:
+                    continue
+                draws.append(measure(dataset, labelled, noise, level, seed))
+                result = {"draws": draws, "versions": library_versions()}
+                write_text(given.out, json.dumps(result, indent=1) + "\n")
+                print(f"{heading(place(draws[-1]))}, seed {seed}", flush=True)
+    cells = summarise(draws)
     save_picture(plot(cells), given.picture)
     print(markdown(cells))
 

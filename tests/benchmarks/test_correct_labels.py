@@ -42,11 +42,16 @@ def test_a_small_table_is_measured_written_and_plotted(tmp_path, monkeypatch, ca
     correct_labels.main([*arguments, "--picture", str(picture)])
     result = json.loads(out.read_text())
     assert len(result["draws"]) == 4  # two draws where most and where few are labelled
-    ways = {cell["way"] for cell in result["cells"]}
+    cells = correct_labels.summarise(result["draws"])
+    ways = {cell["way"] for cell in cells}
     assert ways == {"uncorrected", "all right", "review 0.05", "review 0.1", "review 0.2"}
-    assert all(cell["n"] == 2 for cell in result["cells"])
+    assert all(cell["n"] == 2 for cell in cells)
     assert picture.is_file()
     assert "| random | first 20 % reviewed |" in capsys.readouterr().out
+
+    monkeypatch.setattr(correct_labels, "measure", None)  # nothing is left to measure
+    correct_labels.main([*arguments, "--picture", str(picture)])
+    assert json.loads(out.read_text()) == result
 
 
 def test_looking_at_all_with_a_perfect_reviewer_makes_all_labels_right(monkeypatch):
