@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from brgcl import BRGCL, BRGCLConfig, make_graph
+from brgcl.data.graph_folder import map_array
 from brgcl.method.graph import Graph
-from brgcl.scale.parts import PartGraph, map_array
+from brgcl.scale.parts import PartGraph
 from brgcl.scale.placement import place_graph, plan_for, training_name
 
 TINY = {"epochs": 3, "warmup_epochs": 1, "hidden": 16, "dim": 8}
@@ -76,7 +77,8 @@ import numpy as np
 import torch
 from brgcl import BRGCL, make_graph
 from brgcl.method.attributes import Preparation
-from brgcl.scale.parts import PartGraph, map_array, split_graph
+from brgcl.data.graph_folder import map_array
+from brgcl.scale.parts import PartGraph, split_graph
 
 torch.set_num_threads(1)
 folder = Path(sys.argv[1])
