@@ -130,12 +130,12 @@ def table(file: Path) -> str:
     return "\n".join([*lines, "", *said] if said else lines)
 
 
-def graph_of_size(size: str, folder: Path) -> Path:
+def graph_of_size(size: str, folder: Path, *, degree: int = 20, features: int = 128) -> Path:
     """A generated graph as a folder of arrays; it is written unless it is there."""
-    path = folder / size
+    path = folder / (size if (degree, features) == (20, 128) else f"{size}-{degree}-{features}")
     if not (path / GRAPH_FILE).is_file():
-        data = make_graph(number(size), num_classes=CLASSES, num_features=128, avg_degree=20.0)
-        save_graph(data, path)
+        shape = {"num_classes": CLASSES, "num_features": features, "avg_degree": float(degree)}
+        save_graph(make_graph(number(size), **shape), path)
     return path
 
 
@@ -163,17 +163,30 @@ class Clock:
         }
 
 
-def train_large(folder: Path, mode: str, epochs: int) -> dict:
+def train_large(folder: Path, mode: str, epochs: int, **settings) -> dict:
     """Train BRGCL on a graph folder here, and say what each stage took."""
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.metrics import normalized_mutual_info_score as nmi
 
     from brgcl import BRGCL
+    from brgcl.scale import train as by_parts
 
+    batches, run_batch = [], by_parts.run_batch
+
+    def timed(*arguments, **options):
+        start = time.process_time()
+        found = run_batch(*arguments, **options)
+        batches.append(time.process_time() - start)
+        return found
+
+    by_parts.run_batch = timed
     clock = Clock()
-    data = open_graph(folder)
+    if mode == "default":  # a graph and settings of which nothing but its size is told
+        mode, data = "auto", make_graph(num_nodes=number(folder.name))
+    else:
+        data = open_graph(folder)
     clock.tick()
-    model = BRGCL(mode=mode, epochs=epochs, warmup_epochs=epochs // 2)
+    model = BRGCL(mode=mode, epochs=epochs, warmup_epochs=epochs // 2, **settings)
     model.fit(data, callback=clock.tick)
     clock.tick()
     peak, last = peak_memory(), len(model.history_) + 1  # moments: 0 start, 1 read, 2 epoch 1, ...
@@ -195,6 +208,8 @@ def train_large(folder: Path, mode: str, epochs: int) -> dict:
         "nmi_kmeans_raw": nmi(planted, k_means.fit_predict(data.x.to_dense().numpy())),
         "losses": [epoch.loss for epoch in model.history_],
         "epoch_seconds_each": [clock.between(i, i + 1)[0] for i in range(2, last)],
+        "batch_seconds": batches[len(batches) // 2 :],  # with prototypes
+        "num_entries": data.edge_index.shape[1],
     }
 
 
@@ -211,8 +226,8 @@ def train_cca_ssg(folder: Path, epochs: int, dim: int) -> dict:
 def large(out: Path, sizes: list[str], modes: list[str], epochs: int, graphs: Path) -> None:
     """Train on each size in each mode, each in a process of its own; what is known is kept."""
     for size in sizes:
-        folder = graph_of_size(size, graphs)
         for mode in modes:
+            folder = graphs / size if mode == "default" else graph_of_size(size, graphs)
             known = json.loads(out.read_text()) if out.exists() else {}
             name = f"{size} {mode} {epochs}"
             if name in known:
