@@ -26,7 +26,7 @@ def main() -> NoReturn:
     parser.add_argument("--timeout", type=float, default=1800.0)
     own, others = parser.parse_known_args()
     sys.argv = ["brgcl", "embed", *others]
-    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # no stack where a message says it
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # no stack beside the message
     run(partial(join, own.timeout))
 
 
