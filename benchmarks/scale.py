@@ -2,7 +2,8 @@
 
     python benchmarks/scale.py run --out scale.jsonl        (resumes)
     python benchmarks/scale.py show scale.jsonl             (a table in Markdown)
-    python benchmarks/scale.py large --sizes 20k,100k,1m --out scale.json
+    python benchmarks/scale.py large --sizes 20k,100k,1m --graphs FOLDER --out scale.json
+    python benchmarks/scale.py plot scale.json slopes.svg
     python benchmarks/scale.py ranks --sizes 50k --out scale.json
 
 Each method is trained for two epochs at its usual width, in a process of its own, on pubmed, on
@@ -12,9 +13,12 @@ method refuses. Memory does not depend on the number of epochs; nrgnn, whose can
 its pseudo labels, takes every prediction for one.
 
 "large" trains BRGCL for some epochs on generated graphs with 20 neighbours and 128 attributes per
-node. It records the seconds of an epoch and of what follows the last one, the peak memory, and how
-far the clusters are the planted classes (NMI), beside K-means on the
-representations and on raw attributes.
+node, which are kept as folders of arrays. It records the processor and wall seconds of an epoch and
+of what follows the last one, the peak memory of the process, and how far the clusters are the
+planted classes (NMI), beside K-means on the representations and on raw attributes. The mode
+cca-ssg-256 is a plain CCA-SSG over the whole graph with as many hidden units and dimensions; the
+mode default is `BRGCL().fit(make_graph(num_nodes=...))` with nothing but the epochs set. "plot"
+draws time and memory over the number of nodes.
 
 "ranks" trains on such a graph with 1 and 2 ranks of one thread each, several times in turn. It
 records the seconds of an epoch on the wall and on the processor of the busiest rank, and by how
@@ -46,6 +50,7 @@ from brgcl.evaluation.score import fit_one
 from brgcl.machine import peak_memory, processor
 from brgcl.methods import METHODS
 from brgcl.noise.graph import Noise
+from scale_picture import draw_slopes
 
 GRAPHS = ("pubmed", "coauthor-cs", "160k")
 CLASSES = 20  # planted in the large generated graphs; a price of 0.03 allows 33 clusters at most
@@ -339,6 +344,9 @@ if __name__ == "__main__":
     larges.add_argument("--modes", default="partitioned")
     larges.add_argument("--epochs", type=int, default=10)
     larges.add_argument("--graphs", type=Path, required=True, help="where graphs are kept")
+    plots = commands.add_parser("plot")
+    plots.add_argument("file", type=Path)
+    plots.add_argument("picture", type=Path)
     times = commands.add_parser("ranks")
     times.add_argument("--out", type=Path, required=True)
     times.add_argument("--sizes", default="50k")
@@ -362,6 +370,8 @@ if __name__ == "__main__":
             print(json.dumps(train_cca_ssg(options.folder, options.epochs, dim)))
         else:
             print(json.dumps(train_large(options.folder, options.mode, options.epochs)))
+    elif options.command == "plot":
+        draw_slopes(json.loads(options.file.read_text()), options.picture)
     elif options.command == "ranks":
         numbers = [int(count) for count in options.numbers.split(",")]
         time_ranks(options.out, options.sizes.split(","), numbers, options.epochs, options.repeats)
