@@ -224,6 +224,9 @@ class BRGCL:
         _tell_warmup(config)
         _tell_layers(config, *shape)
         plan = plan_for(data, config)
+        leads = processes is None or processes.rank == 0
+        if plan.mode == "partitioned" and leads:
+            log.info("%s", plan)
         if processes is not None and plan.mode != "partitioned":
             raise InputError("several processes train by parts; set mode='partitioned'")
         widths = [config.hidden] * (num_layers(config, *shape) - 1)
@@ -238,7 +241,6 @@ class BRGCL:
         training = begin_with(shape, config, generator, device=config.device)
         listeners: list[Callable[[Epoch], None]] = []
         file, write = None if checkpoint is None else Path(checkpoint), None
-        leads = processes is None or processes.rank == 0
         if file is not None:
             name = training_name(data, config)
             load_training(file, training, name)

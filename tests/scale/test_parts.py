@@ -1,9 +1,10 @@
 import numpy as np
 import torch
 
+from brgcl.data.graph_folder import map_array
 from brgcl.method.attributes import learn_preparation
 from brgcl.method.inputs import prepare
-from brgcl.scale.parts import PartGraph, map_array, split_graph, take_rows
+from brgcl.scale.parts import PartGraph, split_graph, take_rows
 
 
 def test_the_transition_is_that_of_the_graph_in_another_order(data, parts):

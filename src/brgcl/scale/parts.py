@@ -1,12 +1,9 @@
 """A graph by parts: nodes in the order of their parts, attributes and edges where they lie."""
 
 import itertools
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
@@ -22,7 +19,7 @@ ENTRIES = 1 << 22  # entries of the adjacency that are moved at once
 class PartGraph:
     """A graph whose nodes are numbered part by part.
 
-    Any tensor may be memory-mapped (`map_array`); none is copied as a whole.
+    Any tensor may be memory-mapped (`data.graph_folder.map_array`); none is copied as a whole.
 
     Attributes:
         crow: Start of each node's neighbours, `(N + 1,)`.
@@ -186,13 +183,6 @@ def rows_with_loops(graph: PartGraph, nodes: Tensor) -> tuple[Tensor, Tensor, Te
     weight = torch.ones(len(ends))
     weight[others] = graph.weight[entries].float()
     return starts, ends, weight
-
-
-def map_array(path: Path) -> Tensor:
-    """A tensor that reads a `.npy` file where it lies; it must not be written to."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.from_numpy(np.load(path, mmap_mode="r"))
 
 
 def take_rows(x: Tensor, rows: Tensor) -> Tensor:

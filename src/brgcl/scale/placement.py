@@ -1,7 +1,6 @@
 """Whole or by parts: the graph that a plan asks for, its representations, and its name."""
 
 import dataclasses
-import logging
 
 import torch
 import torch.nn.functional as F
@@ -18,8 +17,6 @@ from brgcl.method.sparse import Matrix, is_sparse
 from brgcl.scale.inference import encode_by_blocks
 from brgcl.scale.memory import Plan, Size, make_plan
 from brgcl.scale.parts import PartGraph, split_graph, take_rows
-
-log = logging.getLogger("brgcl")
 
 NAMED_ROWS = 1000  # rows of attributes that tell a stored graph from others
 
@@ -45,8 +42,6 @@ def place_graph(
         config: Settings.
     """
     check_device(config.device)
-    if plan.mode == "partitioned":
-        log.info("%s", plan)
     if isinstance(graph, PartGraph):
         return dataclasses.replace(graph, preparation=preparation)
     if plan.mode == "partitioned":

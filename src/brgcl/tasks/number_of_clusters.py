@@ -24,6 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brgcl.machine import one_thread
 from brgcl.method.centering import smooth_rows
 from brgcl.method.coarsened import cluster_path, coarsened_dp_means
 from brgcl.method.dpmeans import Clustering, cluster_sums, k_means
@@ -111,10 +112,12 @@ def number_of_clusters(
         3
     """
     options = {"price": price, "prices": prices, "stability": stability, "seed": seed}
-    found = _look(h, **options)  # type: ignore[arg-type]
+    with one_thread():
+        found = _look(h, **options)  # type: ignore[arg-type]
     if transition is not None and found.rule == "price":
         h = smooth_rows(h, transition)
-        found = _look(h, **options)  # type: ignore[arg-type]
+        with one_thread():
+            found = _look(h, **options)  # type: ignore[arg-type]
     step = -(-len(h) // MANY_ROWS)
     settled = k_means(h[::step], found.centers)  # rows that are not centred
     if step > 1:
@@ -131,7 +134,10 @@ def number_of_clusters(
 def _look(
     h: Tensor, *, price: float | None, prices: Sequence[float], stability: bool, seed: int
 ) -> ClusterNumber:
-    """Find the number of clusters on a sample of rows, and the centres of the sample's clusters."""
+    """Find the number of clusters on a sample of rows, and the centres of the sample's clusters.
+
+    With one thread: products of so few rows take less time than threads that wait for each other.
+    """
     generator = torch.Generator().manual_seed(seed)
     ordered = tuple(sorted({*prices, price or PRICE}, reverse=True))
     if len(h) > MAX_ROWS:
