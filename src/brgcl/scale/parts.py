@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.method.attributes import Preparation
-from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
+from brgcl.method.sparse import Matrix, csr_tensor, is_sparse, row_entries, take_rows
 from brgcl.scale.partition import partition
 
 ENTRIES = 1 << 22  # entries of the adjacency that are moved at once
@@ -156,14 +156,6 @@ def split_graph(
     return ordered
 
 
-def row_entries(crow: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
-    """Number of entries of each row, `(n,)`, and where they are stored, row after row."""
-    first = crow[nodes]
-    counts = crow[nodes + 1] - first
-    shift = first - (counts.cumsum(0) - counts)
-    return counts, torch.arange(int(counts.sum())) + shift.repeat_interleave(counts)
-
-
 def rows_with_loops(graph: PartGraph, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
     """Neighbours of some nodes, each node itself first.
 
@@ -183,14 +175,3 @@ def rows_with_loops(graph: PartGraph, nodes: Tensor) -> tuple[Tensor, Tensor, Te
     weight = torch.ones(len(ends))
     weight[others] = graph.weight[entries].float()
     return starts, ends, weight
-
-
-def take_rows(x: Tensor, rows: Tensor) -> Tensor:
-    """Some rows of a matrix, dense or CSR, in the same layout."""
-    if not is_sparse(x):
-        return x[rows]
-    counts, entries = row_entries(x.crow_indices(), rows)
-    crow = torch.zeros(len(rows) + 1, dtype=torch.long)
-    crow[1:] = counts.cumsum(0)
-    shape = (len(rows), x.shape[1])
-    return csr_tensor(crow, x.col_indices()[entries], x.values()[entries], shape)

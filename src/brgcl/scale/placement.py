@@ -13,10 +13,10 @@ from brgcl.method.attributes import Preparation
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import check_device, prepare
-from brgcl.method.sparse import Matrix, is_sparse
+from brgcl.method.sparse import Matrix, is_sparse, take_rows
 from brgcl.scale.inference import encode_by_blocks
 from brgcl.scale.memory import Plan, Size, make_plan
-from brgcl.scale.parts import PartGraph, split_graph, take_rows
+from brgcl.scale.parts import PartGraph, split_graph
 
 NAMED_ROWS = 1000  # rows of attributes that tell a stored graph from others
 
