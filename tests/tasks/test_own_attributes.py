@@ -12,7 +12,7 @@ from brgcl.method.sparse import Matrix
 from brgcl.tasks.checks import transition_of
 from brgcl.tasks.own_attributes import (
     ByAttributes,
-    estimated_homophily,
+    estimated_assortativity,
     fit_attributes,
     neighbours,
     of_graph,
@@ -29,7 +29,7 @@ def mixed():
     return data, labels, useless
 
 
-def test_estimated_homophily_is_the_line_through_all_pairs():
+def test_estimated_assortativity_is_the_line_through_all_pairs():
     rng = torch.Generator().manual_seed(0)
     unit = F.normalize(torch.randn(12, 5, generator=rng), dim=1)
     classes = torch.rand(12, 3, generator=rng).softmax(1)
@@ -39,12 +39,13 @@ def test_estimated_homophily_is_the_line_through_all_pairs():
     t = [float(classes[i] @ classes[j]) for i, j in pairs]
     slope, intercept = np.polyfit(t, s, 1)
     assert slope > 0
-    wanted = (0.3 - intercept) / slope
-    assert estimated_homophily(0.3, unit, classes) == pytest.approx(wanted, rel=1e-3)
+    chance = np.mean(t)
+    wanted = ((0.3 - intercept) / slope - chance) / (1 - chance)
+    assert estimated_assortativity(0.3, unit, classes) == pytest.approx(wanted, rel=1e-3)
 
 
 @pytest.mark.parametrize("homophily", [0.1, 0.5, 0.8])
-def test_homophily_is_found_from_attributes(homophily):
+def test_assortativity_is_found_from_attributes(homophily):
     data = make_graph(1500, num_classes=4, homophily=homophily, topic_strength=0.6)
     x = of_graph(data)
     transition = transition_of(data, 1500)
@@ -52,15 +53,17 @@ def test_homophily_is_found_from_attributes(homophily):
     alike, nodes, unit = sampled_rows(x, transition, labels)
     assert sorted(nodes.tolist()) == (labels >= 0).nonzero().squeeze(1).tolist()
     start, end = neighbours(transition)
-    truth = float((data.y[start] == data.y[end]).double().mean())
-    found = estimated_homophily(alike, unit, F.one_hot(labels[nodes], 4).float())
+    same = float((data.y[start] == data.y[end]).double().mean())
+    chance = float((data.y.bincount() / 1500).square().sum())
+    truth = (same - chance) / (1 - chance)
+    found = estimated_assortativity(alike, unit, F.one_hot(labels[nodes], 4).float())
     assert found == pytest.approx(truth, abs=0.1)
 
 
 def test_attributes_that_say_nothing_are_not_tried():
     unit = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
     classes = F.one_hot(torch.tensor([0, 0, 1, 1])).float()  # unlike in a class, alike between
-    assert estimated_homophily(0.0, unit, classes) == np.inf
+    assert estimated_assortativity(0.0, unit, classes) == np.inf
 
 
 def test_sampled_rows_are_centred_whatever_the_layout():

@@ -29,6 +29,7 @@ from brgcl.cli.run_folder import RunFolder, claim_file
 from brgcl.cli.stored_model import load_model
 from brgcl.errors import InputError
 from brgcl.progress import progress_bar
+from brgcl.tasks.rules import ATTRIBUTE_RULES
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -180,6 +181,8 @@ def run_evaluation(
                 classifier=getattr(first.outcome, "classifier", None),
             )  # fmt: skip
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
+    if getattr(first.outcome, "rule", None) in ATTRIBUTE_RULES and not output.json_:
+        print_line("Edges say little about these classes: nodes are classified by attributes.")
     if what == "classes" and not output.json_:
         print_line("Which of the labels are wrong? brgcl find-errors, with the same graph, tells.")
 

@@ -7,13 +7,15 @@ classes and e between neighbours, then
 
     e = h w + (1 - h) b,   so   h = (e - b) / (w - b)
 
-is the share of neighbours in the same class. w and b come from pairs of labelled nodes: a line
-through the cosines of pairs over the probability that their true classes agree, which the
-label-noise model gives. Where h is small, the classifier is also fitted to the attributes
-themselves ("attributes") and to attributes averaged widely over the graph ("smoothed attributes").
-Each is taken in place of the one before only if it is right on clearly more of the labels held out,
-and the representations come last. On most graphs that people study neighbours are more alike than
-their classes explain. There h is far above 1, and nothing else is tried.
+is the share of neighbours in the same class, and a = (h - r) / (1 - r) the assortativity of the
+graph by class (Newman, Mixing patterns in networks, 2003), where r is the share among all pairs. w,
+b and r come from pairs of labelled nodes: a line through the cosines of pairs over the probability
+that their true classes agree, which the label-noise model gives. Where a is small, the classifier
+is also fitted to the attributes themselves ("attributes") and to attributes averaged widely over
+the graph ("smoothed attributes"). Each is taken in place of the one before only if it is right on
+clearly more of the labels held out, and the representations come last. On most graphs that people
+study neighbours are more alike than their classes explain. There a is far above 1, and nothing else
+is tried.
 """
 
 from dataclasses import dataclass
@@ -28,9 +30,11 @@ from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, take_rows
 from brgcl.tasks.attribute_rows import OWN_COLUMNS, leading_rows, rows_around
 from brgcl.tasks.bayes_rule import believe
+from brgcl.tasks.checks import transition_of
 from brgcl.tasks.classifiers import LabelledRows, Predictor
+from brgcl.tasks.rules import ATTRIBUTE_RULES
 
-LOW_HOMOPHILY = 0.35  # below it attributes are tried too
+LOW_ASSORTATIVITY = 0.25  # below it attributes are tried too
 WRONG_LABELS = 3.0  # w - b is smaller by up to this factor where labels are wrong
 SAMPLE = 2000  # edges, and labelled nodes, that are looked at
 
@@ -59,6 +63,12 @@ def of_graph(graph: Data) -> Matrix | None:
     return None if graph.get("x") is None else scale(checked_attributes(graph.x).cpu())
 
 
+def rows_of_graph(graph: Data) -> dict[str, Tensor]:
+    """The `attribute_views` of a graph."""
+    x = scale(checked_attributes(graph.x).cpu())
+    return attribute_views(x, transition_of(graph, x.shape[0]))
+
+
 def fit_attributes(rows: LabelledRows, by_rows: Predictor) -> dict[str, ByAttributes]:
     """Fit the classifier to attributes, where edges say little; to none where they say enough.
 
@@ -73,21 +83,28 @@ def fit_attributes(rows: LabelledRows, by_rows: Predictor) -> dict[str, ByAttrib
         return {}
     alike, nodes, unit = sampled_rows(rows.x, rows.transition, rows.labels)
     as_given = F.one_hot(rows.labels[nodes], rows.num_classes).to(unit)
-    if estimated_homophily(alike, unit, as_given) >= WRONG_LABELS * LOW_HOMOPHILY:
+    if estimated_assortativity(alike, unit, as_given) >= WRONG_LABELS * LOW_ASSORTATIVITY:
         return {}
-    leading = leading_rows(rows.x, OWN_COLUMNS)
-    own = F.normalize(leading - leading.mean(0), dim=1)
+    views = attribute_views(rows.x, rows.transition)
+    own, around = views.values()
     by_own = believe(own, rows.labels, rows.num_classes, rows.transition)
     believed = unit.new_zeros(len(own), rows.num_classes)
     believed[by_own.noise.nodes_] = by_own.noise.posterior_.to(unit)
-    if estimated_homophily(alike, unit, believed[nodes]) >= LOW_HOMOPHILY:
+    if estimated_assortativity(alike, unit, believed[nodes]) >= LOW_ASSORTATIVITY:
         return {}
-    around = rows_around(leading, rows.transition)
     by_around = believe(around, rows.labels, rows.num_classes, rows.transition)
+    fitted = (by_own, own), (by_around, around)
     return {
-        "attributes": ByAttributes(by_own(own), by_own.right, by_rows),
-        "smoothed attributes": ByAttributes(by_around(around), by_around.right, by_rows),
+        name: ByAttributes(fit(view), fit.right, by_rows)
+        for name, (fit, view) in zip(views, fitted, strict=True)
     }
+
+
+def attribute_views(x: Matrix, transition: Matrix) -> dict[str, Tensor]:
+    """Unit rows of a node's own attributes and of those around, by the name of their classifier."""
+    leading = leading_rows(x, OWN_COLUMNS)
+    own = F.normalize(leading - leading.mean(0), dim=1)
+    return dict(zip(ATTRIBUTE_RULES, (own, rows_around(leading, transition)), strict=True))
 
 
 def sampled_rows(x: Matrix, transition: Matrix, labels: Tensor) -> tuple[float, Tensor, Tensor]:
@@ -118,8 +135,8 @@ def neighbours(transition: Matrix) -> tuple[Tensor, Tensor]:
     return start[start != end], end[start != end]
 
 
-def estimated_homophily(alike: float, unit: Tensor, classes: Tensor) -> float:
-    """Share of neighbours in the same class, h; see above. It is not cut to [0, 1].
+def estimated_assortativity(alike: float, unit: Tensor, classes: Tensor) -> float:
+    """Assortativity of the graph by class, a; see above. It is not cut to [-1, 1].
 
     Args:
         alike: Mean cosine of neighbours, e.
@@ -127,7 +144,7 @@ def estimated_homophily(alike: float, unit: Tensor, classes: Tensor) -> float:
         classes: Probabilities of their true classes, `(L, C)`.
 
     Returns:
-        h; infinity where nodes of one class are no more alike than others, so that attributes say
+        a; infinity where nodes of one class are no more alike than others, so that attributes say
         nothing.
     """
     L = len(unit)
@@ -142,4 +159,6 @@ def estimated_homophily(alike: float, unit: Tensor, classes: Tensor) -> float:
     if covariance <= 0 or variance <= 0:
         return float("inf")
     slope = covariance / variance
-    return (alike - (s - slope * t) / pairs) / slope
+    return (
+        (alike - s / pairs) / slope / (1 - t / pairs)
+    )  # the line passes through the means of s, t
