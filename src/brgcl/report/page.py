@@ -20,8 +20,8 @@ from brgcl.report.sentences import headlines, percent
 
 STYLES = ("page.css", "report.css")
 SCRIPTS = (
-    "palette.js", "points.js", "map.js", "table.js", "charts.js", "data.js", "search.js",
-    "report.js", "start.js",
+    "palette.js", "points.js", "map_picture.js", "map_legend.js", "map_input.js", "map.js",
+    "table.js", "charts.js", "data.js", "search.js", "report.js", "start.js",
 )  # fmt: skip
 PRINTED_ROWS = 50  # of the table of suspects, on paper
 NO_NUMBER = "\u2013"

@@ -35,7 +35,10 @@ PAGE = {
     "review.css": "text/css",
 }
 SHARED = {
-    **dict.fromkeys(("palette.js", "points.js", "map.js"), "text/javascript"),
+    **dict.fromkeys(
+        ("palette.js", "points.js", "map_picture.js", "map_legend.js", "map_input.js", "map.js"),
+        "text/javascript",
+    ),
     "page.css": "text/css",
 }  # of the report
 HEADERS = {
