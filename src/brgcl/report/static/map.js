@@ -78,7 +78,8 @@ class BrgclMap {
   /** Show the whole map. */
   reset() {
     const { width, height } = this.state;
-    this.state.scale = (Math.min(width, height) / 2) * 0.94;
+    const [across, down] = this.reach.map((r) => Math.max(r, 0.1));
+    this.state.scale = (Math.min(width / across, height / down) / 2) * 0.94;
     Object.assign(this.state, { left: width / 2, top: height / 2, home: this.state.scale });
     this._later();
   }

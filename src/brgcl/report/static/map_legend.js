@@ -22,6 +22,7 @@ class BrgclLegend {
     for (const i of placed) counts.set(codes[i], (counts.get(codes[i]) || 0) + 1);
     const entries = names.map((name, code) => [code, name]);
     if (counts.has(-1)) entries.push([-1, none || "none"]);
+    this.element.classList.toggle("many", entries.length > 14);
     for (const [code, name] of entries) {
       const button = document.createElement("button");
       button.type = "button";
@@ -39,6 +40,7 @@ class BrgclLegend {
   }
 
   _numbers({ scale, low, high, none, values }, placed) {
+    this.element.classList.remove("many");
     const bar = document.createElement("canvas");
     bar.className = "legend-scale";
     bar.width = 160;

@@ -125,8 +125,8 @@ const BrgclPoints = (() => {
 
   /** Bring coordinates into [-1, 1].
    *
-   * Returns the positions, x and y in turn, and the indices of the points that have a place; those
-   * that have none lie outside, at 9. */
+   * Returns the positions, x and y in turn, the indices of the points that have a place, and how far
+   * they reach to both sides; points that have none lie outside, at 9. */
   function normalise(x, y) {
     const N = x.length;
     let [west, east, north, south] = [Infinity, -Infinity, Infinity, -Infinity];
@@ -143,7 +143,8 @@ const BrgclPoints = (() => {
       positions[2 * i] = (x[i] - (west + east) / 2) / half;
       positions[2 * i + 1] = (y[i] - (north + south) / 2) / half;
     }
-    return { positions, placed: Uint32Array.from(placed) };
+    const reach = [(east - west) / 2 / half || 1, (south - north) / 2 / half || 1];
+    return { positions, placed: Uint32Array.from(placed), reach };
   }
 
   /** Squares of a grid with the points in each, to find the point under the pointer. */

@@ -40,25 +40,39 @@
     const row = run.rowOf.get(i);
     if (row !== undefined && run.suspects.nearest && run.suspects.nearest[row]) {
       parts.push(element("h3", "", null, "Nearest labelled nodes"));
-      parts.push(element("p", "note", null, run.suspects.nearest[row]));
+      parts.push(nearest(run.suspects.nearest[row]));
     }
     if (run.neighbours) {
       const title = near.length ? `${near.length} neighbour${near.length > 1 ? "s" : ""}` : "No neighbours";
       parts.push(element("h3", "", null, title));
-      const list = element("div", "neighbours");
-      const codes = Object.values(run.labels)[0]?.codes;
-      for (const j of near.slice(0, 24)) {
-        const button = element("button", "legend-entry", list);
-        button.type = "button";
-        if (codes) button.append(BrgclPalette.swatch(codes[j]));
-        element("span", "", button, run.ids[j]);
-        if (codes) button.title = run.name(codes[j]);
-        button.addEventListener("click", () => choose(j));
-      }
+      const list = nodeButtons(near.slice(0, 24));
       if (near.length > 24) element("small", "", list, `and ${near.length - 24} more`);
       parts.push(list);
     }
     return box.replaceChildren(...parts);
+  }
+
+  /** Buttons that select nodes, with the colours of their labels. */
+  function nodeButtons(nodes) {
+    const list = element("div", "neighbours");
+    const codes = Object.values(run.labels)[0]?.codes;
+    for (const j of nodes) {
+      const button = element("button", "legend-entry", list);
+      button.type = "button";
+      if (codes) button.append(BrgclPalette.swatch(codes[j]));
+      element("span", "", button, run.ids[j]);
+      if (codes) button.title = run.name(codes[j]);
+      button.addEventListener("click", () => choose(j));
+    }
+    return list;
+  }
+
+  /** "id (label), id (label)" as buttons, or as it is where an id is not in the page. */
+  function nearest(text) {
+    const parts = [...text.matchAll(/(.+?) \((.+?)\)(?:, |$)/g)];
+    const nodes = parts.map(([, id]) => run.ids.indexOf(id));
+    const whole = parts.map(([part]) => part).join("") === text;
+    return whole && !nodes.includes(-1) ? nodeButtons(nodes) : element("p", "note", null, text);
   }
 
   // --- the table and its filters
@@ -72,6 +86,7 @@
     onSelect: (row) => choose(rows.node(row)),
   });
   if (!judged) find("table-title").textContent = "Nodes";
+  else if (!anyError) find("table-title").textContent = "Labels, the most suspicious first";
 
   function passes(row) {
     if (judged) {
@@ -105,8 +120,9 @@
 
   const filters = find("filters");
   const text = element("input", "", filters);
-  Object.assign(text, { type: "search", placeholder: "Filter by id or reason", id: "filter-text" });
-  text.setAttribute("aria-label", "Filter the rows by id or reason");
+  const by = judged ? "id or reason" : "id";
+  Object.assign(text, { type: "search", placeholder: `Filter by ${by}`, id: "filter-text" });
+  text.setAttribute("aria-label", `Filter the rows by ${by}`);
   text.addEventListener("input", () => { wanted.text = text.value.trim().toLowerCase(); filter(); });
 
   function chooser(name, title, used) {
@@ -233,7 +249,7 @@
     }));
     const more = data.clusters.length > 30 ? ` The 30 largest of ${data.clusters.length}.` : "";
     const pure = data.clusters.some(({ purity }) => purity !== null)
-      ? "Size, and share of the commonest given label (dark)." : "Size.";
+      ? "Number of nodes, and share of the commonest given label (dark)." : "Number of nodes.";
     card("Clusters", BrgclCharts.bars(entries), element("p", "note", null, pure + more));
   }
   const graph = data.graph;
@@ -245,7 +261,7 @@
   };
   const count = (value) => value.toLocaleString("en");
   fact("Nodes", count(graph.num_nodes));
-  if (graph.num_labelled !== undefined) fact("Given labels", count(graph.num_labelled));
+  if (graph.num_labelled) fact("Given labels", count(graph.num_labelled));
   if (graph.num_edges !== undefined) {
     fact("Edges", count(graph.num_edges));
     fact("Mean degree", short(graph.mean_degree));
@@ -268,7 +284,7 @@
       ...one("Effective rank", "effective_rank", { from: 0 }),
       ...one("Prototypes", "num_prototypes", { from: 0 }),
       ...one("Confident share", "confident_share", { from: 0, to: 1 }));
-    card("Training", plots).classList.add("broad");
+    card("Training", plots).classList.toggle("broad", plots.children.length > 2);
   }
 
   // --- theme and copying
