@@ -353,3 +353,28 @@ def test_a_narrow_page_and_paper_hold_everything(open_report):
     assert page.locator(".on-paper").is_visible()
     assert not page.locator("#suspects").is_visible()
     assert page.locator("canvas.map-points").is_visible()
+
+
+def test_paper_is_light_and_holds_the_whole_map(open_report):
+    page, _ = open_report()
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate("() => BrgclPalette.ofClass(0)")
+    page.evaluate(
+        """() => matchMedia("print").addEventListener("change", (event) => {
+            if (!event.matches) return;
+            const { map } = brgclReport;
+            const { width, height } = map.picture.layer.getBoundingClientRect();
+            window.printed = {
+                colour: BrgclPalette.ofClass(0),
+                layer: [width, height], stage: [map.stage.clientWidth, map.stage.clientHeight],
+                paper: getComputedStyle(document.body).backgroundColor,
+            };
+        })"""
+    )
+    page.pdf(format="A4")
+    printed = page.evaluate("() => printed")
+    assert printed["colour"] != dark
+    assert printed["paper"] == "rgb(255, 255, 255)"
+    assert printed["layer"] == pytest.approx(printed["stage"], abs=1)
+    assert state(page, "map.picture.drawn.width === map.stage.clientWidth")
+    assert page.evaluate("() => BrgclPalette.ofClass(0)") == dark

@@ -160,9 +160,10 @@ const BrgclCharts = (() => {
         cell.title = describe(i, j);
         cell.setAttribute("aria-label", describe(i, j));
         cell.tabIndex = -1;
-        const depth = i === j ? 0.06 : 0.04 + 0.76 * (share / most) ** 0.7;
+        const depth = i === j ? 0.06 : 0.04 + 0.86 * (share / most) ** 0.7;
         cell.style.backgroundColor = `rgb(var(--heat) / ${depth.toFixed(3)})`;
-        cell.classList.toggle("deep", depth > 0.55);
+        cell.classList.toggle("mid", depth > 0.6);
+        cell.classList.toggle("deep", depth > 0.79);
         return cell;
       });
     });

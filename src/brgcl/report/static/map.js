@@ -159,11 +159,17 @@ class BrgclMap {
     this._paint();
   }
 
+  /** Fit the map to its stage and draw all of it at once. */
+  redraw() {
+    this._resize();
+    this.repaint();
+    this._draw();
+  }
+
   /** Go on without WebGL. */
   usePlainCanvas() {
     this.picture.usePlainCanvas();
-    this._resize();
-    this._paint();
+    this.redraw();
   }
 
   isShown(i) {

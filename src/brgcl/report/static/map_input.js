@@ -75,7 +75,7 @@ function listenToMap(map) {
   });
   const repaint = () => map.repaint();
   document.addEventListener("brgcl:theme", repaint);
-  if (window.matchMedia)
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
+  matchMedia("print").addEventListener("change", () => map.redraw()); // no frame comes before paper
   map.picture.canvas.addEventListener("webglcontextlost", () => map.usePlainCanvas());
 }

@@ -22,9 +22,10 @@ const BrgclPalette = (() => {
   const SHAPES = 9;
 
   function theme() {
+    if (matchMedia("print").matches) return "light"; // so is paper
     const chosen = document.documentElement.dataset.theme;
     if (chosen === "dark" || chosen === "light") return chosen;
-    return window.matchMedia && matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   }
 
   function parse(hex) {
@@ -125,8 +126,8 @@ const BrgclPalette = (() => {
       path.setAttribute("fill", css(ofClass(Number(path.dataset.code))));
   }
   document.addEventListener("brgcl:theme", recolour);
-  if (window.matchMedia)
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  for (const query of ["(prefers-color-scheme: dark)", "print"])
+    matchMedia(query).addEventListener("change", recolour);
 
   return { theme, ofClass, ofNumber, shapeOf, paint, css, swatch };
 })();
