@@ -344,6 +344,25 @@ def test_a_shifted_picture_shows_the_points_where_they_are(open_report):
     )
 
 
+@pytest.mark.parametrize("number", [2, 70])
+def test_few_and_many_classes_fit_the_page(open_report, number):
+    names = [f"Department of applied research number {code}" for code in range(number)]
+    page, _ = open_report(names, num_nodes=3 * number + 60)
+    page.get_by_text("Given label", exact=True).first.click()
+    assert page.locator(".map-legend .legend-entry").count() == number
+    assert page.locator(".heat tbody td").count() == number**2
+    looks = page.locator(".legend-entry path").evaluate_all(
+        "(paths) => paths.map((p) => p.getAttribute('d') + p.getAttribute('fill'))"
+    )
+    assert len(set(looks)) == number  # colour or shape tells any two apart
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("() => document.documentElement.scrollWidth") == width
+        beyond = """() => [...document.querySelectorAll("main .card > *, .filters > *")].filter(
+            (e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.id || e.className)"""
+        assert page.evaluate(beyond) == []
+
+
 def test_a_narrow_page_and_paper_hold_everything(open_report):
     page, _ = open_report()
     page.set_viewport_size({"width": 390, "height": 800})

@@ -21,7 +21,7 @@ from brgcl.report.sentences import headlines, percent
 STYLES = ("page.css", "report.css")
 SCRIPTS = (
     "palette.js", "points.js", "map_picture.js", "map_legend.js", "map_input.js", "map.js",
-    "table.js", "charts.js", "data.js", "search.js", "report.js", "start.js",
+    "table.js", "charts.js", "data.js", "search.js", "report.js", "cards.js", "start.js",
 )  # fmt: skip
 PRINTED_ROWS = 50  # of the table of suspects, on paper
 NO_NUMBER = "\u2013"
