@@ -173,7 +173,8 @@
     const x = BrgclData.places(data.nodes.x);
     const y = BrgclData.places(data.nodes.y);
     map = new BrgclMap(find("map"), { x, y, colourings: offered }, {
-      colouring: anyError ? "suspicion" : undefined,
+      colouring: [anyError ? "suspicion" : null, judged ? "given" : "predicted", "cluster"]
+        .find((name) => offered[name]),
       describe: (i) => BrgclReport.describe(run, i),
       onSelect: choose,
       onBox: (nodes) => { wanted.framed = nodes.length ? new Set(nodes) : null; filter(); },
