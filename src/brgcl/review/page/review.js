@@ -78,6 +78,7 @@ function goOn(from = current) {
 function walk(step) {
   const places = list();
   if (!places.length) return;
+  if (!saver.change) quiet();
   const at = places.indexOf(current);
   const next = at < 0 ? 0 : (at + step + places.length) % places.length;
   show(run.suspects.row[places[next]]);
@@ -257,8 +258,11 @@ async function look() {
   try {
     const reply = await read(`/api/changes/${run.last}`);
     if (!saver.change && reply.last !== run.last) {
+      const before = current === null ? 0 : states[current].version;
       merge(reply);
       status();
+      if (current !== null && states[current].kind && states[current].version !== before)
+        notice("This node was decided elsewhere in the meantime.", "Next", () => { quiet(); goOn(); });
     }
     if ($("saved").textContent === "the server does not answer") saved("");
   } catch {
