@@ -285,27 +285,31 @@ class BrgclMap {
   /** Ring the selected node, its neighbours and the one below the pointer. */
   _mark(context, place) {
     const { point } = this.state;
-    context.strokeStyle = getComputedStyle(this.element).color;
-    const ring = (i, radius, width) => {
+    const ink = getComputedStyle(this.element).color;
+    const paper = getComputedStyle(this.stage).backgroundColor;
+    context.strokeStyle = ink;
+    const ring = (i, radius, width, colour = ink) => {
       if (!this._isPlaced(i)) return;
       context.lineWidth = width;
+      context.strokeStyle = colour;
       context.beginPath();
       context.arc(...place(i), radius, 0, 7);
       context.stroke();
     };
     if (this.selected >= 0 && this._isPlaced(this.selected)) {
       const near = this.neighbours.filter((i) => this._isPlaced(i));
-      context.lineWidth = 1.2;
-      context.globalAlpha = near.length > 200 ? 0.25 : 0.6;
+      context.lineWidth = 1;
+      context.globalAlpha = near.length > 200 ? 0.25 : 0.55;
       context.beginPath();
       for (const i of near) {
         context.moveTo(...place(this.selected));
         context.lineTo(...place(i));
       }
       context.stroke();
+      if (near.length <= 200) for (const i of near) ring(i, point / 2 + 1.5, 1);
       context.globalAlpha = 1;
-      if (near.length <= 200) for (const i of near) ring(i, point / 2 + 2, 1.2);
-      ring(this.selected, point / 2 + 5, 3);
+      ring(this.selected, point / 2 + 5, 5, paper); // so that it stands out where points are dense
+      ring(this.selected, point / 2 + 5, 2.5);
     }
     if (this.hovered >= 0) ring(this.hovered, point / 2 + 3, 1.5);
   }
