@@ -248,6 +248,15 @@ def test_a_page_says_when_its_node_is_decided_elsewhere(page, run, serve):
     assert read_decisions(run)["who"].tolist() == ["bob"]
 
 
+def test_without_suspects_random_nodes_are_checked(page, run, serve):
+    suspects = pd.read_parquet(run / "suspects.parquet")
+    suspects.assign(is_error=False).to_parquet(run / "suspects.parquet", index=False)
+    open_page(page, serve(run))
+    expect(page.locator("#unflagged")).to_be_visible()
+    press(page, "k")
+    expect(page.locator(".meter").first).to_contain_text("1 of 50 random nodes checked")
+
+
 @pytest.fixture
 def other_origin():
     """The address of a page of another local server."""

@@ -59,7 +59,8 @@ def _about_labels(run: Run, judged: pd.DataFrame) -> list[Headline]:
     if suspects:
         third = Headline("Next", "go through the suspects one by one:", f"brgcl review {folder}")
     else:
-        third = Headline("Next", "check the labels that come closest:", f"brgcl review {folder}")
+        text = "check some labels drawn at random, to know how many are wrong:"
+        third = Headline("Next", text, f"brgcl review {folder}")
     return [first, second, third]
 
 

@@ -6,10 +6,13 @@ let widest = 0.1; // upper end of the scale of the interval
 /** Show how many suspects are decided and how many labels are still wrong. */
 export function showProgress(summary, skipped) {
   const { num_suspects, num_suspects_decided, num_changed, num_drawn, error_left } = summary;
-  $("progress").max = num_suspects || 1;
-  $("progress").value = num_suspects_decided;
-  $("progress-count").textContent = num_suspects_decided.toLocaleString("en");
-  $("progress-text").textContent = `of ${num_suspects.toLocaleString("en")} suspects decided`;
+  const [done, all, what] = num_suspects
+    ? [num_suspects_decided, num_suspects, "suspects decided"]
+    : [error_left.num_checked, num_drawn, "random nodes checked"]; // nothing looks wrong
+  $("progress").max = all || 1;
+  $("progress").value = done;
+  $("progress-count").textContent = done.toLocaleString("en");
+  $("progress-text").textContent = `of ${all.toLocaleString("en")} ${what}`;
   $("progress-note").textContent = `${num_changed.toLocaleString("en")} labels changed${skipped ? `, ${skipped} skipped` : ""}`;
   $("left-rate").textContent = percent(error_left.rate);
   const checked = `${error_left.num_checked} of ${num_drawn} random nodes checked`;
