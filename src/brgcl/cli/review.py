@@ -98,7 +98,7 @@ def _write(
 ) -> None:
     """Write files from what was decided."""
     from brgcl.cli.run_folder import claim_file
-    from brgcl.review.decisions import read_state
+    from brgcl.review.database import read_state
     from brgcl.review.export import audit_trail, corrected_labels, write_csv
 
     state = read_state(content.path)
