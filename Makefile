@@ -25,7 +25,7 @@ help:
 
 .venv/demo.done: .venv/pip.done pyproject.toml constraints.txt
 	@echo "Installing brgcl into .venv (a few minutes the first time) ..."
-	$(INSTALL) --editable '.[report]'
+	$(INSTALL) --editable '.[report,review]'
 	@touch $@
 
 .venv/test.done: .venv/demo.done

@@ -14,7 +14,16 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 GROUND = ("errors", "lazy", "config", "atomic_files", "machine", "progress", "notebook")
 PIECES = (*GROUND, "method", "data", "noise", "tasks", "contract")
-METHODS = (*PIECES, "model", "checkpoint", "scale", "baselines", "methods")
+METHODS = (
+    *PIECES,
+    "model",
+    "model_files",
+    "notices",
+    "checkpoint",
+    "scale",
+    "baselines",
+    "methods",
+)
 # Module or package -> what it may import besides itself; the longest name that fits decides.
 ARROWS = {
     "errors": (),
@@ -33,7 +42,9 @@ ARROWS = {
     "checkpoint": (*GROUND, "method"),
     "track": ("errors", "method"),
     "scale": (*GROUND, "method", "data"),
-    "model": (*GROUND, "method", "data", "tasks", "checkpoint", "scale"),
+    "notices": ("config", "errors", "method"),
+    "model_files": (*GROUND, "method", "tasks", "checkpoint"),
+    "model": (*GROUND, "method", "data", "tasks", "checkpoint", "scale", "model_files", "notices"),
     "baselines": (*PIECES, "model", "scale"),
     "baselines.shared": (*GROUND, "method", "contract", "tasks", "data"),
     "methods": (*GROUND, "contract", "baselines"),

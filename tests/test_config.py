@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import brgcl.config
-from brgcl.config import PAPER_TABLE, BRGCLConfig, ViewSettings, check_seed
+from brgcl.config import LATER, PAPER_TABLE, BRGCLConfig, ViewSettings, check_seed
 from brgcl.errors import BrgclError, InputError
 
 FIELDS = [field.name for field in dataclasses.fields(BRGCLConfig)]
@@ -153,6 +153,13 @@ def test_to_dict_and_back():
     config = BRGCLConfig.preset("paper-literal")
     assert list(config.to_dict()) == FIELDS
     assert BRGCLConfig(**config.to_dict()) == config
+
+
+def test_settings_that_came_later_do_not_change_the_identity_of_the_default():
+    default = BRGCLConfig()
+    assert set(default.to_dict()) - set(default.identity()) == set(LATER)
+    for name, value in {"encoder": "gat", "mode": "full", "memory_budget": 2.0}.items():
+        assert default.replace(**{name: value}).identity() == default.identity() | {name: value}
 
 
 def test_views_gather_the_settings_of_each_view():

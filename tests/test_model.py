@@ -1,14 +1,10 @@
 import copy
 import dataclasses
 import inspect
-import json
-import pickle
-from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
 import torch.nn.functional as F
 from sklearn.base import clone
@@ -18,7 +14,6 @@ from torch_geometric.data import Data
 
 import brgcl
 from brgcl import BRGCL, BRGCLConfig
-from brgcl.atomic_files import read_tensors, write_tensors
 from brgcl.errors import InputError, NotFitted
 from brgcl.method.train import Epoch
 from brgcl.tasks.cluster import cluster
@@ -309,6 +304,26 @@ def test_transform_of_a_whole_component_ignores_the_rest(model, data):
     assert torch.allclose(z[N:], model.representations_, atol=1e-5)
 
 
+@pytest.mark.parametrize("encoder", ["sage", "gat", "gin"])
+def test_every_encoder_represents_nodes_that_training_never_saw(data, encoder):
+    """A component of new nodes that repeats the training graph gets its representations."""
+    x, N = data.x.to_dense(), data.num_nodes
+    model = BRGCL(**QUICK, encoder=encoder, reported="prototypes").fit(data)
+    edges = torch.cat([data.edge_index + N, torch.tensor([[0, 1], [1, 0]])], dim=1)
+    new = Data(x=torch.cat([x.flip(0), x]), edge_index=edges)
+    assert torch.allclose(model.transform(new)[N:], model.representations_, atol=1e-5)
+    assert torch.equal(model.fit(data).transform(data), model.representations_)
+
+
+def test_the_global_generator_has_no_part_in_other_encoders(data):
+    state = torch.get_rng_state()
+    first = BRGCL(**QUICK, encoder="gat", reported="prototypes").fit(data).representations_
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(99)
+    again = BRGCL(**QUICK, encoder="gat", reported="prototypes").fit(data).representations_
+    assert torch.equal(first, again)
+
+
 def test_transform_scales_attributes_as_in_training(data):
     N = data.num_nodes
     x = torch.randn(2 * N, 5, generator=torch.Generator().manual_seed(0))
@@ -351,188 +366,6 @@ def test_cluster_refuses_more_clusters_than_nodes(model):
         model.cluster(121)
 
 
-# Save and load
-
-
-@pytest.fixture
-def saved(model, tmp_path) -> Path:
-    model.save(tmp_path / "model")
-    return tmp_path / "model"
-
-
-def rewrite(folder: Path, change) -> None:
-    """Write the stored model again after `change(settings, tensors)`."""
-    file = folder / "model.safetensors"
-    tensors, settings = read_tensors(file)
-    change(settings, tensors)
-    write_tensors(file, tensors, settings)
-
-
-def test_a_loaded_model_transforms_bit_for_bit(model, saved, data):
-    loaded = BRGCL.load(saved)
-    assert torch.equal(loaded.transform(data), model.transform(data))
-    for name in LEARNED:
-        assert torch.equal(getattr(loaded, name), getattr(model, name)), name
-    assert loaded.config == model.config
-    assert loaded.history_ == model.history_
-    assert loaded.num_prototypes_ == model.num_prototypes_
-    assert loaded.num_prototypes_capped_ == model.num_prototypes_capped_
-    assert torch.equal(loaded.pseudo_labels_, model.pseudo_labels_)
-    assert str(loaded.clustering_) == str(model.clustering_)
-    assert loaded.clustering_.numbers == model.clustering_.numbers
-    assert torch.equal(loaded.cluster(3), model.cluster(3))
-
-
-@pytest.mark.parametrize(
-    "settings", [{"num_layers": 1}, {"num_layers": 3, "activation": "prelu"}, {"patience": 1}]
-)
-def test_every_kind_of_encoder_survives_the_disk(data, tmp_path, settings):
-    model = BRGCL(**(QUICK | settings)).fit(data)
-    model.save(tmp_path)
-    assert torch.equal(BRGCL.load(tmp_path).transform(data), model.representations_)
-
-
-def test_standardized_attributes_survive_the_disk(data, tmp_path):
-    x = torch.randn(120, 5, generator=torch.Generator().manual_seed(0))
-    model = BRGCL(**QUICK).fit(bare(data, x=x))
-    model.save(tmp_path)
-    part = bare(data, x=x).subgraph(torch.arange(30))
-    assert torch.equal(BRGCL.load(tmp_path).transform(part), model.transform(part))
-
-
-def test_the_folder_holds_safetensors_and_json_and_no_pickle(model, data, tmp_path, monkeypatch):
-    def forbidden(*arguments, **options):
-        raise AssertionError("a pickle was written or read")
-
-    for name in ("dump", "dumps", "load", "loads", "Pickler", "Unpickler"):
-        monkeypatch.setattr(pickle, name, forbidden)
-    model.save(tmp_path)
-    assert torch.equal(BRGCL.load(tmp_path).transform(data), model.representations_)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["config.json", "model.safetensors"]
-    stored = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
-    assert BRGCLConfig(**stored) == BRGCLConfig(**QUICK)
-
-
-@pytest.mark.parametrize("path", ["file", "file/folder"])
-def test_a_file_in_the_way_of_a_saved_model_is_named(model, tmp_path, path):
-    """Defect 29: `save(file)` is an input error, and the file stays."""
-    (tmp_path / "file").write_text("mine")
-    with pytest.raises(InputError, match=r"file.*' is a file, not a folder; give another path"):
-        model.save(tmp_path / path)
-    assert (tmp_path / "file").read_text() == "mine"
-
-
-def test_a_model_saved_with_a_setting_that_is_gone_is_loaded(saved, model, data):
-    """Defect 31b: `products` is gone, since not every processor that offers it allows it."""
-    rewrite(saved, lambda settings, tensors: settings["config"].update(products="bfloat16"))
-    assert torch.equal(BRGCL.load(saved).transform(data), model.representations_)
-    with pytest.raises(TypeError, match="products"):
-        BRGCL(products="bfloat16")
-
-
-def test_saving_again_replaces_the_model(saved, data):
-    other = BRGCL(**(QUICK | {"dim": 4})).fit(data)
-    other.save(saved)
-    assert torch.equal(BRGCL.load(saved).transform(data), other.representations_)
-
-
-def test_a_model_trained_on_a_gpu_is_loaded_where_there_is_none(saved, model, data, monkeypatch):
-    rewrite(saved, lambda settings, tensors: settings["config"].update(device="cuda"))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match="device must be 'cpu' on this machine, got 'cuda'"):
-        BRGCL.load(saved)
-    loaded = BRGCL.load(saved, device="cpu")
-    assert torch.equal(loaded.transform(data), model.representations_)
-    assert loaded.device == "cpu"
-
-
-def test_load_says_that_there_is_no_model(tmp_path):
-    for path in (tmp_path, tmp_path / "absent"):
-        with pytest.raises(InputError, match=r"no model in .*model\.safetensors' is not there"):
-            BRGCL.load(path)
-
-
-def test_load_refuses_a_truncated_file(saved):
-    file = saved / "model.safetensors"
-    whole = file.read_bytes()
-    for length in (0, 5, 200, len(whole) // 2, len(whole) - 1):
-        file.write_bytes(whole[:length])
-        with pytest.raises(InputError, match=r"is damaged .*; save the model again"):
-            BRGCL.load(saved)
-
-
-def test_load_refuses_a_pickle(saved):
-    torch.save({"weights": torch.ones(3)}, saved / "model.safetensors")
-    with pytest.raises(InputError, match="is damaged"):
-        BRGCL.load(saved)
-
-
-@pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"brgcl": '{"format": "other-2"}'}])
-def test_load_refuses_a_file_of_another_program(saved, metadata):
-    safetensors.torch.save_file({"w": torch.ones(2)}, saved / "model.safetensors", metadata)
-    with pytest.raises(InputError, match="is not a brgcl model of this version"):
-        BRGCL.load(saved)
-
-
-def test_load_refuses_settings_that_are_no_json(saved):
-    metadata = {"brgcl": '{"format": "brgcl-mod'}
-    safetensors.torch.save_file({"w": torch.ones(2)}, saved / "model.safetensors", metadata)
-    with pytest.raises(InputError, match="is damaged"):
-        BRGCL.load(saved)
-
-
-DAMAGES = {
-    "a tensor is missing": lambda settings, tensors: tensors.pop("encoder.weights.0"),
-    "a result is missing": lambda settings, tensors: tensors.pop("prototypes_"),
-    "another width": lambda settings, tensors: settings["config"].update(hidden=17),
-    "no settings": lambda settings, tensors: settings.pop("config"),
-    "an odd epoch": lambda settings, tensors: settings["history"].append({"epoch": 4}),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_load_refuses_a_file_whose_parts_do_not_fit(saved, damage):
-    rewrite(saved, DAMAGES[damage])
-    with pytest.raises(InputError, match="is damaged") as caught:
-        BRGCL.load(saved)
-    assert "\n" not in str(caught.value)
-
-
-def test_load_refuses_unknown_and_wrong_settings(saved):
-    rewrite(saved, lambda settings, tensors: settings["config"].update(taus=1))
-    with pytest.raises(InputError, match=r"unknown setting 'taus'; did you mean 'tau'\?"):
-        BRGCL.load(saved)
-    rewrite(saved, lambda settings, tensors: settings.update(config={"tau": -1}))
-    with pytest.raises(InputError, match="tau must be a number above 0"):
-        BRGCL.load(saved)
-
-
-# What it says and sets
-
-
-def test_a_sample_of_negatives_is_announced(caplog):
-    caplog.set_level("INFO", logger="brgcl")
-    data = brgcl.make_graph(1001, num_features=20)
-    settings = {"epochs": 1, "hidden": 8, "dim": 4, "warmup_epochs": 1}
-    BRGCL(**settings).fit(data)
-    assert "contrasting with 256 of the 1,001 nodes" in caplog.text
-    caplog.clear()
-    BRGCL(**settings, num_negatives=10).fit(data)  # the user knows
-    BRGCL(**settings, node_objective="decorrelation").fit(data)  # contrasts no nodes
-    assert "contrasting" not in caplog.text
-
-
-def test_a_warm_up_longer_than_the_training_is_told(caplog):
-    """Defect 45: warmup_epochs above epochs was accepted without a word."""
-    data, settings = brgcl.make_graph(60, num_features=20), {"epochs": 2, "hidden": 8, "dim": 4}
-    BRGCL(**settings).fit(data)
-    assert "prototypes never join: training has 2 epochs and the warm-up 50" in caplog.text
-    caplog.clear()
-    BRGCL(**settings, warmup_epochs=1).fit(data)
-    BRGCL(**settings, proto_weight=0).fit(data)
-    assert caplog.text == ""
-
-
 # scikit-learn's conventions
 
 
@@ -542,6 +375,8 @@ def test_the_constructor_spells_out_the_settings_with_their_types_and_defaults()
     assert {each.name: each.default for each in parameters} == fields
     assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in parameters)
     given = get_type_hints(BRGCL.__init__)
+    given["encoder"], module = get_args(given["encoder"])
+    assert module is torch.nn.Module  # which has the name "own" among the settings
     assert {name: given[name] for name in fields} == get_type_hints(BRGCLConfig)
     assert list(BRGCL().get_params().items()) == list(fields.items())
     assert BRGCL(xi=0.2, epochs=7).config == BRGCLConfig(xi=0.2, epochs=7)

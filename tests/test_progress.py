@@ -45,3 +45,35 @@ def test_names_with_brackets_are_shown_as_they_are(terminal):
     with progress.progress_bar("my[b]graph") as report:
         report(1, 2, "[red]state")
     assert "my[b]graph" in terminal.file.getvalue()
+
+
+def test_the_bar_shows_the_time_left_or_the_time_taken(terminal):
+    with progress.progress_bar("training") as report:
+        report(0, 4, "")
+        report(1, 4, "")
+        report(2, 4, "")
+    assert "left" in terminal.file.getvalue()
+    terminal.file.truncate(0)
+    with progress.progress_bar("writing"):
+        pass
+    assert "0:00" in terminal.file.getvalue()
+    assert "left" not in terminal.file.getvalue()
+
+
+def test_verbose_has_a_line_for_every_step_and_the_time_at_the_end(monkeypatch):
+    console = Console(file=io.StringIO(), width=100)
+    monkeypatch.setattr(progress, "stderr", lambda: console)
+    progress.be_verbose(True)
+    try:
+        with progress.progress_bar("training") as report:
+            report(1, 2, "loss 3.1")
+            report(2, 2, "loss 2.9")
+    finally:
+        progress.be_verbose(False)
+    lines = console.file.getvalue().splitlines()
+    assert lines[:2] == ["training: 1 of 2  loss 3.1", "training: 2 of 2  loss 2.9"]
+    assert lines[2].startswith("training: 0.")
+    assert lines[2].endswith(" s")
+    with progress.progress_bar("training") as report:
+        report(1, 2, "loss 3.1")
+    assert len(console.file.getvalue().splitlines()) == 3

@@ -35,6 +35,7 @@ Fraction = Annotated[float, Interval(gt=0, le=1)]
 Seed = Annotated[int, Interval(ge=0, le=2**32 - 1)]  # the range of NumPy and scikit-learn
 
 Scaling = Literal["l1", "standardize", "none"]
+EncoderKind = Literal["gcn", "sage", "gat", "gin", "own"]
 Activation = Literal["relu", "prelu", "elu"]
 ViewKind = Literal["edges", "nodes", "subgraph", "diffusion"]
 Mode = Literal["auto", "full", "sampled", "partitioned"]
@@ -206,7 +207,7 @@ PAPER_TABLE = {
 }
 
 # settings that older files do not have
-LATER = ("mode", "num_partitions", "batches_per_step", "memory_budget")
+LATER = ("encoder", "mode", "num_partitions", "batches_per_step", "memory_budget")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,6 +221,9 @@ class BRGCLConfig(Settings):
         "Scaling of attributes; auto = rows to sum 1 if none is negative, else standardize.",
     )
 
+    encoder: EncoderKind = setting(
+        "gcn", "Layers of the encoder; own = a module of yours, given as BRGCL(encoder=module)."
+    )
     hidden: Count = setting(512, "Units of every encoder layer but the last.")
     dim: Count = setting(256, "Dimension of the representations.")
     num_layers: Count | Literal["auto"] = setting(
@@ -322,6 +326,13 @@ class BRGCLConfig(Settings):
         for view, drop in (("view1", "drop1"), ("view2", "drop2")):
             teleports = getattr(self, view) != "diffusion" or getattr(self, drop) > 0
             require(self, drop, teleports, f"above 0 where {view} is diffusion")
+            edges = self.encoder == "gcn" or getattr(self, view) != "diffusion"
+            require(self, view, edges, f"another one, since encoder '{self.encoder}' reads edges")
+        if self.mode == "partitioned" and self.encoder != "gcn":
+            raise InputError(
+                f"training by parts has the encoder 'gcn' only, not '{self.encoder}'; set "
+                "encoder='gcn', or mode='sampled' if the graph fits into memory"
+            )
         if self.num_prototypes is not None and self.clustering == "dp-means":
             raise InputError(
                 "num_prototypes is found by dp-means, not given; set clustering='kmeans' as well"

@@ -2,18 +2,16 @@
 
 import contextlib
 import dataclasses
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.atomic_files import read_tensors, refusing_damage, write_json, write_tensors
-from brgcl.checkpoint import load_training, named, saving
-from brgcl.config import Activation, BRGCLConfig, Mode, Scaling, ViewKind
+from brgcl.checkpoint import load_training, saving
+from brgcl.config import Activation, BRGCLConfig, EncoderKind, Mode, Scaling, ViewKind
 from brgcl.data.graphs import check_graph
 from brgcl.errors import InputError, NotFitted
 from brgcl.machine import check_width, keep_freed_memory
@@ -21,23 +19,23 @@ from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.centering import center_rows
 from brgcl.method.confidence import confident_nodes, threshold
 from brgcl.method.dpmeans import ROWS, Clustering
-from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.inputs import check_device
+from brgcl.method.own_module import OwnEncoder, digest
 from brgcl.method.sparse import Matrix
 from brgcl.method.train import (
+    AnyEncoder,
     Epoch,
     TrainingState,
     begin_with,
     continue_training,
     diverged,
     last_prototypes,
-    make_encoder,
     neighbourhood_confidence,
     num_layers,
-    num_negatives,
 )
+from brgcl.model_files import load_model, save_model
 from brgcl.notebook import model_html
+from brgcl.notices import tell_choices
 from brgcl.scale.memory import Plan
 from brgcl.scale.parts import PartGraph
 from brgcl.scale.placement import (
@@ -49,21 +47,17 @@ from brgcl.scale.placement import (
 )
 from brgcl.scale.train import Processes, train_by_parts
 from brgcl.tasks.new_nodes import Assigned, assign_nodes
-from brgcl.tasks.number_of_clusters import ClusterNumber, number_of_clusters
+from brgcl.tasks.number_of_clusters import number_of_clusters
 
-log = logging.getLogger("brgcl")
-
-FORMAT = "brgcl-model-2"
 SETTINGS = tuple(field.name for field in dataclasses.fields(BRGCLConfig))
-RETIRED = {"products"}  # settings that older files have and that no longer do anything
-LEARNED = ("mean_", "representations_", "prototypes_", "confidence_", "confident_")
 
 
 class BRGCL:
     """Robust node representations, learned without labels (Bayesian Robust GCL).
 
     Arguments are the fields of `BRGCLConfig`, where each is described, by keyword. `fit` reads
-    attributes and edges only.
+    attributes and edges only. `encoder` may also be a module that is called as
+    `module(x, edge_index)` and returns a row for each node, `(N, D)`, as those of PyG are.
 
     Attributes:
         representations_: Representations of the training graph, centred and of unit length,
@@ -89,7 +83,7 @@ class BRGCL:
     """
 
     config_: BRGCLConfig
-    encoder_: Encoder
+    encoder_: AnyEncoder
     preparation_: Preparation
     mean_: Tensor
     representations_: Tensor
@@ -106,6 +100,7 @@ class BRGCL:
         seed: int = 0,
         device: str = "cpu",
         attributes: Literal["auto"] | Scaling = "auto",
+        encoder: EncoderKind | nn.Module = "gcn",
         hidden: int = 512,
         dim: int = 256,
         num_layers: int | Literal["auto"] = "auto",
@@ -149,6 +144,7 @@ class BRGCL:
         memory_budget: float | None = None,
     ) -> None:
         self.seed, self.device, self.attributes = seed, device, attributes
+        self.encoder: EncoderKind | nn.Module = encoder
         self.hidden, self.dim, self.num_layers = hidden, dim, num_layers
         self.activation, self.center = activation, center
         self.epochs, self.warmup_epochs, self.lr = epochs, warmup_epochs, lr
@@ -175,7 +171,7 @@ class BRGCL:
         Raises:
             InputError: One of them breaks its rule.
         """
-        return BRGCLConfig(**self.get_params())
+        return BRGCLConfig(**_plain(self.get_params()))
 
     @classmethod
     def from_config(cls, config: BRGCLConfig) -> "BRGCL":
@@ -220,9 +216,8 @@ class BRGCL:
         if not isinstance(data, PartGraph):
             data = check_graph(_without_labels(data))
         shape = (int(data.x.shape[0]), int(data.x.shape[1]))
-        _tell_negatives(config, shape[0])
-        _tell_warmup(config)
-        _tell_layers(config, *shape)
+        weighted = isinstance(data, Data) and "edge_weight" in data
+        tell_choices(config, *shape, weighted=weighted)
         plan = plan_for(data, config)
         leads = processes is None or processes.rank == 0
         if plan.mode == "partitioned" and leads:
@@ -238,11 +233,13 @@ class BRGCL:
             preparation = learn_preparation(data.x, kind)
         graph = place_graph(data, preparation, plan, config)
         generator = torch.Generator().manual_seed(config.seed)
-        training = begin_with(shape, config, generator, device=config.device)
+        module = self.encoder if isinstance(self.encoder, nn.Module) else None
+        training = begin_with(shape, config, generator, device=config.device, module=module)
         listeners: list[Callable[[Epoch], None]] = []
         file, write = None if checkpoint is None else Path(checkpoint), None
         if file is not None:
             name = training_name(data, config)
+            name += digest(training.encoder) if isinstance(training.encoder, OwnEncoder) else ""
             load_training(file, training, name)
             write = saving(file, training, name, checkpoint_every) if leads else None
         with contextlib.ExitStack() as shown:
@@ -280,7 +277,7 @@ class BRGCL:
         self, training: TrainingState, graph: Graph | PartGraph, plan: Plan, config: BRGCLConfig
     ) -> None:
         """Set the attributes that a finished training leaves, or none of them."""
-        encoder = training.encoder.requires_grad_(False)
+        encoder = training.encoder.requires_grad_(False).eval()
         h, transition = encode_graph(encoder, graph, plan), transition_of(graph)
         if not all(bool(rows.isfinite().all()) for rows in torch.split(h, ROWS)):
             raise diverged("in the last epoch", config)
@@ -334,7 +331,7 @@ class BRGCL:
         self._check_fitted()
         if not isinstance(data, PartGraph):
             data = check_graph(_without_labels(data), announce=False)
-        expected = self.encoder_.weights[0].shape[0]
+        expected = self.encoder_.num_features
         if data.x.shape[1] != expected:
             raise InputError(
                 f"the graph has {data.x.shape[1]} attributes but the model was fitted with "
@@ -386,78 +383,32 @@ class BRGCL:
     def save(self, path: str | Path) -> None:
         """Write the fitted model into a folder: weights as safetensors, settings as JSON.
 
-        `model.safetensors` alone is enough to load; it is replaced in one step.
+        `model.safetensors` alone is enough to load; it is replaced in one step. Of an encoder of
+        yours it has the weights but not the code, so `load` asks for a module of the same shape.
 
         Raises:
             InputError: A file is in the way.
         """
         self._check_fitted()
-        folder = Path(path)
-        tensors = {f"encoder.{name}": t for name, t in self.encoder_.state_dict().items()}
-        for name in ("mean", "scale"):
-            value = getattr(self.preparation_, name)
-            if value is not None:
-                tensors[f"preparation.{name}"] = value
-        tensors |= {name: getattr(self, name) for name in LEARNED}
-        clusters = vars(self.clustering_).copy()
-        tensors |= {f"clustering.{name}": clusters.pop(name) for name in ("assignment", "centers")}
-        settings = {
-            "format": FORMAT,
-            "config": self.config_.to_dict(),
-            "preparation": self.preparation_.kind,
-            "num_prototypes_capped": self.num_prototypes_capped_,
-            "clustering": clusters,
-            "history": [dataclasses.asdict(epoch) for epoch in self.history_],
-        }
-        write_tensors(folder / "model.safetensors", tensors, settings)
-        write_json(folder / "config.json", self.config_.to_dict())
+        save_model(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, *, device: str | None = None) -> "BRGCL":
+    def load(
+        cls, path: str | Path, *, device: str | None = None, encoder: nn.Module | None = None
+    ) -> "BRGCL":
         """Read a model that `save` wrote; nothing in it is executed.
 
         Args:
             path: The folder.
             device: Where to put the model; None for the device on which it was trained.
+            encoder: For a model with a module of yours, one of the same shape: it is copied, and
+                the copy gets the weights of the file.
 
         Raises:
-            InputError: The folder holds no model, or a damaged one, or there is no such device.
+            InputError: The folder holds no model, or a damaged one, there is no such device, or
+                the encoder does not fit.
         """
-        file = Path(path) / "model.safetensors"
-        if not file.is_file():
-            raise InputError(f"no model in '{path}': '{file.name}' is not there")
-        with refusing_damage(file, "save the model again"):
-            tensors, settings = read_tensors(file)
-            if not isinstance(settings, dict) or settings.get("format") != FORMAT:
-                raise InputError(f"'{file}' is not a brgcl model of this version ({FORMAT})")
-            if device is not None:
-                settings["config"]["device"] = device
-            return cls._from_stored(settings, tensors)
-
-    @classmethod
-    def _from_stored(cls, settings: dict[str, Any], tensors: dict[str, Tensor]) -> "BRGCL":
-        stored = {k: value for k, value in settings["config"].items() if k not in RETIRED}
-        model = cls.from_config(BRGCLConfig().replace(**stored))
-        model.config_ = model.config
-        model.preparation_ = Preparation(
-            settings["preparation"],
-            tensors.get("preparation.mean"),
-            tensors.get("preparation.scale"),
-        )
-        num_features = tensors["encoder.weights.0"].shape[0]
-        depth = sum(name.startswith("encoder.weights.") for name in tensors)
-        known = model.config_.replace(num_layers=depth)
-        model.encoder_ = make_encoder((0, num_features), known, torch.Generator())
-        model.encoder_.load_state_dict(named(tensors, "encoder."))
-        model.encoder_.requires_grad_(False).to(check_device(model.config_.device))
-        for name in LEARNED:
-            setattr(model, name, tensors[name])
-        parts = settings["clustering"] | named(tensors, "clustering.")
-        parts = {name: tuple(v) if isinstance(v, list) else v for name, v in parts.items()}
-        model.clustering_ = (ClusterNumber if "rule" in parts else Clustering)(**parts)
-        model.num_prototypes_capped_ = settings["num_prototypes_capped"]
-        model.history_ = [Epoch(**epoch) for epoch in settings["history"]]
-        return model
+        return load_model(cls, path, device, encoder)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all settings, as scikit-learn expects."""
@@ -465,7 +416,7 @@ class BRGCL:
 
     def set_params(self, **params: Any) -> "BRGCL":
         """Change settings; learned attributes stay until the next `fit`."""
-        self.config.replace(**params)  # checks them
+        self.config.replace(**_plain(params))  # checks them
         vars(self).update(params)
         return self
 
@@ -478,7 +429,10 @@ class BRGCL:
     def __repr__(self) -> str:
         defaults = {field.name: field.default for field in dataclasses.fields(BRGCLConfig)}
         changed = {k: v for k, v in self.get_params().items() if v != defaults[k]}
-        return f"BRGCL({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+        if isinstance(self.encoder, nn.Module):
+            changed["encoder"] = type(self.encoder)
+        shown = {k: v.__name__ if isinstance(v, type) else repr(v) for k, v in changed.items()}
+        return f"BRGCL({', '.join(f'{name}={value}' for name, value in shown.items())})"
 
     def _repr_html_(self) -> str:
         return model_html(self)
@@ -486,6 +440,12 @@ class BRGCL:
     def _check_fitted(self) -> None:
         if not hasattr(self, "encoder_"):
             raise NotFitted("this BRGCL is not fitted yet; call fit(data) first")
+
+
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    """Settings as `BRGCLConfig` takes them: a module of the user goes by the name "own"."""
+    own = isinstance(params.get("encoder"), nn.Module)
+    return params | {"encoder": "own"} if own else params
 
 
 def _centered(h: Tensor, mean: Tensor, config: BRGCLConfig) -> Tensor:
@@ -502,39 +462,3 @@ def _without_labels(data: Data) -> Data:
         return check_graph(data)  # says what is wrong with it
     names = ("x", "edge_index", "edge_weight", "num_nodes", "node_ids")
     return Data(**{name: data[name] for name in names if name in data})
-
-
-def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
-    """Say when a sample of nodes was chosen for the node contrast instead of all."""
-    if config.node_objective == "decorrelation":
-        return
-    m = num_negatives(config, num_nodes)
-    if config.num_negatives == "auto" and m is not None:
-        log.info(
-            "contrasting with %s of the %s nodes, drawn anew in each epoch; "
-            "num_negatives=none takes all",
-            f"{m:,}",
-            f"{num_nodes:,}",
-        )
-
-
-def _tell_layers(config: BRGCLConfig, num_nodes: int, num_features: int) -> None:
-    """Say when the encoder has one layer because attributes outnumber nodes."""
-    if config.num_layers == "auto" and num_layers(config, num_nodes, num_features) == 1:
-        log.info(
-            "encoding with one graph convolution, since %s attributes outnumber %s nodes; "
-            "num_layers=2 takes two",
-            f"{num_features:,}",
-            f"{num_nodes:,}",
-        )
-
-
-def _tell_warmup(config: BRGCLConfig) -> None:
-    """Say when training ends before prototypes join."""
-    if config.warmup_epochs >= config.epochs and config.proto_weight != 0:
-        log.warning(
-            "prototypes never join: training has %d epochs and the warm-up %d; "
-            "set warmup_epochs below epochs, or proto_weight=0 if this is meant",
-            config.epochs,
-            config.warmup_epochs,
-        )

@@ -4,22 +4,18 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch_geometric.data import Data
-from torch_geometric.nn import GATConv
 
 from brgcl.baselines import graphmae
 from brgcl.baselines.graphmae import (
-    Attention,
     Autoencoder,
     GraphMAEConfig,
-    Links,
-    attend,
     cosines,
     draw_mask,
     fit,
-    mix,
 )
 from brgcl.data import make_graph
 from brgcl.errors import InputError
+from brgcl.method.attention import links_of
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix
@@ -28,7 +24,7 @@ from brgcl.method.sparse import Matrix
 ENDS = torch.tensor([[0, 0, 1, 2, 3, 3, 4], [1, 2, 2, 3, 4, 5, 5]])
 EDGES = torch.cat([ENDS, ENDS.flip(0)], dim=1)
 EDGES = EDGES[:, (EDGES[0] * 7 + EDGES[1]).argsort()]
-LINKS = Links(adjacency_from_edges(EDGES, 7, dtype=torch.float64))
+LINKS = links_of(adjacency_from_edges(EDGES, 7, dtype=torch.float64))
 LINKED = torch.eye(7, dtype=torch.bool)
 LINKED[EDGES[0], EDGES[1]] = True
 
@@ -47,56 +43,6 @@ def dense_attention(receive, send, weight=None):
     if weight is not None:
         logits = logits + weight.log()
     return logits.masked_fill(~LINKED, -torch.inf).softmax(2)
-
-
-# Attention
-
-
-def test_attention_is_a_softmax_over_neighbours_and_the_node_itself():
-    receive, send = 3 * normal(7, 2), 3 * normal(7, 2, seed=1)
-    found = attend(receive, send, LINKS)
-    expected = dense_attention(receive, send)
-    assert torch.allclose(found, expected[:, LINKS.row, LINKS.col].T)
-    assert found[LINKS.row == 6].tolist() == [[1.0, 1.0]]  # the isolated node sees itself
-
-
-def test_large_logits_do_not_overflow():
-    found = attend(900 * normal(7, 1), 900 * normal(7, 1, seed=1), LINKS)
-    assert found.isfinite().all()
-
-
-def test_edge_weights_multiply_the_attention():
-    weight = torch.rand(7, generator=seeded(), dtype=torch.float64) + 0.5
-    links = Links(
-        adjacency_from_edges(EDGES, 7, (weight[EDGES[0]] + weight[EDGES[1]]), dtype=torch.float64)
-    )
-    dense = torch.where(LINKED, weight[:, None] + weight, 1.0).fill_diagonal_(1)
-    receive, send = normal(7, 2), normal(7, 2, seed=1)
-    expected = dense_attention(receive, send, dense)
-    assert torch.allclose(attend(receive, send, links), expected[:, LINKS.row, LINKS.col].T)
-
-
-def test_mixing_and_its_gradients_are_those_of_dense_products():
-    shares, h = normal(len(LINKS.row), 3).requires_grad_(), normal(7, 12, seed=1).requires_grad_()
-    dense = torch.zeros(3, 7, 7, dtype=torch.float64)
-    dense = dense.index_put((torch.arange(3)[:, None], LINKS.row, LINKS.col), shares.T)
-    expected = torch.cat([dense[k] @ h[:, 4 * k : 4 * k + 4] for k in range(3)], 1)
-    found = mix(shares, h, LINKS)
-    assert torch.allclose(found, expected)
-    outer = normal(7, 12, seed=2)
-    ours, theirs = (torch.autograd.grad(out, (shares, h), outer) for out in (found, expected))
-    assert all(torch.allclose(a, b) for a, b in zip(ours, theirs, strict=True))
-
-
-def test_a_layer_equals_that_of_pytorch_geometric():
-    torch.manual_seed(0)
-    layer = Attention(5, heads=2, units=3).double()
-    other = GATConv(5, 3, heads=2).double()
-    other.lin.weight.data = layer.weight.data.T.clone()
-    other.att_src.data, other.att_dst.data = layer.send.data[None], layer.receive.data[None]
-    other.bias.data = layer.bias.data = normal(6, seed=3)
-    x = normal(7, 5)
-    assert torch.allclose(layer(x @ layer.weight, LINKS, 0.0), other(x, EDGES))
 
 
 # The error
@@ -201,7 +147,7 @@ def test_representations_are_those_of_the_whole_graph_without_dropout():
     graph = prepare(make_graph(120, num_classes=3, num_features=40))
     torch.manual_seed(int(torch.randint(2**31 - 1, (), generator=seeded())))
     model = Autoencoder(40, GraphMAEConfig(dim=16, heads=2)).eval()
-    expected = model.encode(graph.x @ model.first.weight, Links(graph.adjacency))
+    expected = model.encode(graph.x @ model.first.weight, links_of(graph.adjacency))
     assert torch.allclose(plain, expected, atol=1e-5)
 
 

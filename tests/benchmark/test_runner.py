@@ -6,6 +6,7 @@ import sys
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -175,6 +176,17 @@ def test_methods_that_read_labels_never_meet_the_cache(folder, trainings, method
     assert len(trainings) == 2
     assert not folder.cache.exists()
     assert not any(r.shared_training for r in read_records(folder.records).values())
+
+
+def test_the_names_of_stored_trainings_stay_what_they_were(monkeypatch):
+    """Nothing is trained again because a setting was added that changes nothing."""
+    monkeypatch.setattr(representations, "library_versions", dict)
+    stored = RunSpec.of("cora", "brgcl", 3, {})
+    assert stored.key == "4db0e39488283c51"
+    file = representations.representations_file(Path("cache"), stored.training)
+    assert file.name == "cora-brgcl-4db0e39488283c51-a2d8f222.safetensors"
+    other = RunSpec.of("cora", "brgcl", 3, {"encoder": "sage"})
+    assert other.key != stored.key
 
 
 def test_other_versions_have_another_file(folder, monkeypatch):

@@ -282,11 +282,22 @@ def test_piped_text_is_not_wrapped(run, own, tmp_path):
 def test_quiet_version_and_debug_are_in_the_help(run):
     """Defect 57: there was no --quiet and no --version, and --debug was not in the help."""
     first = run("--help")[1]
-    assert all(name in first for name in ("--version", "--quiet", "--debug"))
+    assert all(name in first for name in ("--version", "--quiet", "--verbose", "--debug"))
     for command in ("embed", "classify", "datasets", "bench run"):
         text = run(*command.split(), "--help")[1]
-        assert all(name in text for name in ("--quiet", "--debug")), command
+        assert all(name in text for name in ("--quiet", "--verbose", "--debug")), command
     assert run("--version")[:2] == (0, f"{brgcl.__version__}\n")
+
+
+def test_verbose_tells_every_step_on_stderr(run, own, tmp_path):
+    code, out, err = run("embed", *own(), *QUICK, "--out", tmp_path / "a", "--json", "--verbose")
+    assert code == 0
+    assert json.loads(out)["num_nodes"] == 60
+    assert "brgcl: 1 of 2  loss" in err
+    assert re.search(r"^placing nodes on the map: [\d.]+ s$", err, re.MULTILINE)
+    code, out, err = run("embed", *own(), *QUICK, "--quiet", "--verbose")
+    assert (code, out) == (2, "")
+    assert "--quiet and --verbose contradict each other" in err
 
 
 def test_quiet_prints_no_messages(run, own, tmp_path):

@@ -348,6 +348,21 @@ def test_a_setting_beats_the_file_which_beats_the_preset(run, own, files, tmp_pa
     assert found["tau"] == brgcl.BRGCLConfig().tau  # the default
 
 
+def test_the_encoder_is_an_option(run, own, files, tmp_path):
+    code, _, err = run(
+        "embed", *own("edges", "features"), *QUICK, "--encoder", "gat", "--out", tmp_path / "run",
+        "--json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert written_config(tmp_path / "run")["encoder"] == "gat"
+    code, out, err = run("classify", "demo", "--encoder", "transformer", "--json")
+    assert (code, out) == (2, "")
+    assert "encoder must be one of 'gcn', 'sage', 'gat', 'gin', 'own', got 'transformer'" in err
+    code, out, err = run("classify", "demo", "--encoder", "own", *QUICK, "--json")
+    assert (code, out) == (2, "")
+    assert "encoder='own' stands for a module" in err
+
+
 def test_the_last_of_two_equal_settings_wins(run, own, files, tmp_path):
     run(
         "embed", *own("edges", "features"), *QUICK, "--set", "dim=5", "--set", "dim=6",

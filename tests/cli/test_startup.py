@@ -1,7 +1,9 @@
 """What is imported before there is anything to compute."""
 
+import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -120,3 +122,34 @@ def test_names_for_checkers_are_those_that_load():
     }
     table = ast.literal_eval(branch.orelse[0].value.args[1])
     assert typed == {(module, name) for module, group in table.items() for name in group}
+
+
+COLOUR = re.compile(rb"\x1b\[(?:\d+;)*(?:3[0-8]|4[0-8]|9[0-7])")
+
+
+def on_a_terminal(*arguments, **variables):
+    """What a command writes to a terminal."""
+    pty = pytest.importorskip("pty", reason="no pseudo terminals here")
+    ours, theirs = pty.openpty()
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR")}
+    command = [sys.executable, "-m", "brgcl", *arguments]
+    with subprocess.Popen(
+        command, stdout=theirs, stderr=theirs, env=environment | {"TERM": "xterm"} | variables
+    ) as process:
+        os.close(theirs)
+        written = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(ours, 65536):
+                written += part
+    os.close(ours)
+    assert process.returncode == 0
+    return written
+
+
+def test_colours_are_for_terminals_and_for_those_who_want_them():
+    assert COLOUR.search(on_a_terminal("--help"))
+    assert not COLOUR.search(on_a_terminal("--help", NO_COLOR="1"))
+    piped = subprocess.run(
+        [sys.executable, "-m", "brgcl", "--help"], capture_output=True, check=True
+    )
+    assert b"\x1b" not in piped.stdout + piped.stderr

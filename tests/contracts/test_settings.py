@@ -90,6 +90,16 @@ def test_a_value_beyond_each_bound_is_refused_by_name_rule_and_value(cls):
         ("erase", {"hidden": 10, "heads": 4}, "hidden must be a multiple of heads, got 10"),
         ("graphmae", {"heads": 3}, "heads must be a divisor of dim = 512, got 3"),
         ("brgcl", {"view1": "diffusion", "drop1": 0}, "drop1 must be above 0 where view1 is diff"),
+        (
+            "brgcl",
+            {"view2": "diffusion", "encoder": "gat"},
+            "view2 must be another one, since encoder 'gat' reads edges, got 'diffusion'",
+        ),
+        (
+            "brgcl",
+            {"mode": "partitioned", "encoder": "gin"},
+            "training by parts has the encoder 'gcn' only, not 'gin'; set encoder='gcn', or mode=",
+        ),
         ("brgcl-joint", {"patience": 5}, "patience must be none, got 5"),
         ("brgcl-joint", {"device": "cuda"}, "device must be 'cpu', got 'cuda'"),
     ],

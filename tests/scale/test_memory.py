@@ -20,6 +20,7 @@ SMALL = Size(20_000, 90_000, 500)
         (LARGE, {"view1": "diffusion"}, "sampled"),
         (SMALL, {"memory_budget": 0.1}, "partitioned"),
         (SMALL, {"mode": "partitioned"}, "partitioned"),
+        (SMALL, {"memory_budget": 0.1, "encoder": "sage"}, "sampled"),
     ],
 )
 def test_the_mode_follows_from_memory_unless_it_is_set(size, settings, mode, monkeypatch):

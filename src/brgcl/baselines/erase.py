@@ -29,7 +29,6 @@ from threadpoolctl import threadpool_limits
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.attention import Attention, Links
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.gcn_training import BestEpoch
 from brgcl.baselines.shared.inputs import labelled_nodes, seeded
@@ -45,6 +44,7 @@ from brgcl.config import (
     setting,
 )
 from brgcl.contract import Fitted, Hook, Labels, Method
+from brgcl.method.attention import Attention, Links, links_of
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, csr_tensor
 
@@ -108,7 +108,7 @@ def fit(
     labels, nodes = labelled_nodes(labels, "erase")
     C = labels.num_classes
     prepared = prepare(graph)
-    x, links = prepared.x, Links(prepared.adjacency)
+    x, links = prepared.x, links_of(prepared.adjacency)
     given = torch.zeros(x.shape[0], C)
     given[nodes, labels.train[nodes]] = 1
     given = denoise(given, spreading(graph, labels.train >= 0), config.alpha, config.steps)  # Y0

@@ -22,11 +22,11 @@ from annotated_types import Ge, Interval
 from torch import Generator, Tensor, nn
 from torch_geometric.data import Data
 
-from brgcl.baselines.shared.attention import Attention, Links, attend, mix
 from brgcl.baselines.shared.descent import descend
 from brgcl.baselines.shared.inputs import check_memory, seeded
 from brgcl.config import Count, Positive, Settings, Share, Weight, require, setting
 from brgcl.contract import Fitted, Hook, Labels, Method
+from brgcl.method.attention import Attention, Links, attend, links_of, mix
 from brgcl.method.inputs import prepare
 from brgcl.method.sparse import Matrix, is_sparse
 
@@ -64,7 +64,7 @@ def fit(
     advice = f"set dim below {config.dim}, e.g. 128"
     check_memory("graphmae", 4.0 * 16 * graph.num_nodes * config.dim, advice)
     prepared = prepare(graph)
-    x, links = prepared.x, Links(prepared.adjacency)
+    x, links = prepared.x, links_of(prepared.adjacency)
     with seeded(generator):
         model = Autoencoder(x.shape[1], config)
         weights = model.parameters()

@@ -21,7 +21,10 @@ from brgcl.method.dpmeans import Clustering
 
 def representations_file(folder: Path, training: RunSpec) -> Path:
     """Where a training is kept; other defaults or other versions have another file."""
-    made_by = {"all": dataclasses.asdict(training.config), "versions": library_versions()}
+    settings = dataclasses.asdict(training.config)
+    if settings.get("encoder") == "gcn":  # not in the names of files from before there were others
+        del settings["encoder"]
+    made_by = {"all": settings, "versions": library_versions()}
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:8]
     return folder / f"{training.dataset}-{training.method}-{training.key}-{digest}.safetensors"
 

@@ -49,5 +49,6 @@ def brgcl(
 ) -> None:
     """Learn on graphs whose labels, attributes and edges are noisy.
 
-    Every command takes --help, --quiet (no messages) and --debug (show where an error arose).
+    Every command takes --help, --quiet (no messages), --verbose (every step) and --debug (show
+    where an error arose).
     """

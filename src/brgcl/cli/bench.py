@@ -246,7 +246,7 @@ def plot_(
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
         print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
     else:
-        print_line(f"Written to {file}")
+        print_line(f"Written to {file}. The numbers behind it: brgcl bench table {name}")
 
 
 @bench.command()

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from brgcl.progress import stderr
+from brgcl.errors import InputError
+from brgcl.progress import be_verbose, stderr
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -48,9 +49,17 @@ def prepare_logging() -> None:
     logger.propagate = False
 
 
-def be_quiet(quiet: bool) -> None:
-    """Print no progress and no messages; errors are still printed."""
+def talk(*, quiet: bool, verbose: bool) -> None:
+    """Set how much is told on stderr: nothing but errors, the usual, or every step.
+
+    Raises:
+        InputError: Both are wanted.
+    """
+    if quiet and verbose:
+        raise InputError("--quiet and --verbose contradict each other; give one of them")
     stderr().quiet = quiet
+    be_verbose(verbose)
+    logging.getLogger("brgcl").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 
 def stdout() -> "Console":

@@ -60,11 +60,13 @@ def convert(
         with spelled_as_options():
             convert_files(out, **graph.files, **graph.columns, **options)
     elif graph.dataset is not None:
-        save_graph(graph.open(0), out, overwrite=overwrite)
+        with progress_bar(f"converting {graph.dataset}"):
+            save_graph(graph.open(0), out, overwrite=overwrite)
     elif Path(graph.graph).is_dir():
         convert_ogb(out, graph.graph, **options)
     else:
-        save_graph(_open_archive(Path(graph.graph), size), out, overwrite=overwrite)
+        with progress_bar(f"converting {graph.graph}"):
+            save_graph(_open_archive(Path(graph.graph), size), out, overwrite=overwrite)
     about = read_about(out)
     found = {name: about[name] for name in ("name", "num_nodes", "num_edges", "num_features")}
     found["num_classes"] = len(about["class_names"])

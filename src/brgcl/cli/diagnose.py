@@ -7,6 +7,7 @@ from typer import Option
 from brgcl.cli.console import print_json, print_line, show_table
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import GraphNoiseOptions, GraphOptions, Json, Seed
+from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,8 @@ def diagnose(
     data = graph.open(seed)
     observed, attribute_rate, edge_rate = corrupt_graph(data, noise.noise(), seed)
     labels = data.y if bool((data.y >= 0).any()) else None
-    found = find(observed, labels=labels, seed=seed)
+    with progress_bar("judging labels, edges and attributes") as report:
+        found = find(observed, labels=labels, seed=seed, report=report)
     if json_:
         lists = {
             "suspicious_edges": _records(found.edges, top),
@@ -49,6 +51,10 @@ def diagnose(
             shown = suspects[[*ends, "score", "evidence"]].itertuples(index=False)
             rows = [[*map(str, ids), f"{score:.3f}", text] for *ids, score, text in shown]
             show_table(title, [*ends, "P(right)", "evidence"], rows)
+    print_line("Nothing was written; --json prints all numbers. Next, with the same graph:")
+    if labels is not None:
+        print_line("  brgcl find-errors ... --out run   name the wrong labels, to review them")
+    print_line("  brgcl embed ... --out run         learn representations in spite of the noise")
 
 
 def _suspects(frame: "pd.DataFrame | None", top: int) -> Any:

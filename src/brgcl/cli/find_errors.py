@@ -19,6 +19,7 @@ from brgcl.cli.labels_to_judge import (
     take_decisions,
 )
 from brgcl.cli.options import GraphOptions, NoiseOptions, OutputOptions, Seed, SettingOptions
+from brgcl.cli.pipes import DASH, print_csv
 from brgcl.cli.run_files import write_run
 from brgcl.cli.run_folder import FILES, REVIEW, claim_file
 from brgcl.detectors.names import DETECTORS
@@ -63,7 +64,7 @@ class DetectorOptions(SettingOptions):
 
         if self.method:
             return super().config(dataset)
-        if self.settings or self.file is not None or self.preset != "default":
+        if (self.settings, self.file, self.encoder, self.preset) != (None, None, None, "default"):
             raise InputError(f"the detector {self.detector} trains nothing and has no settings")
         return find_detector(self.detector).config(dataset)
 
@@ -90,12 +91,19 @@ class ErrorsOutput(OutputOptions):
     """Where suspects go."""
 
     top: int = option(20, "Rows of the printed table.", min=0)
-    apply: Path | None = option(None, "CSV file for corrected labels; no input is changed.")
+    apply: Path | None = option(
+        None, "CSV file for corrected labels, - = stdout; no input is changed."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.apply == DASH and (self.to_stdout or self.json_):
+            raise InputError("--apply - is not alone on stdout; leave --json and --out - away")
 
     def check_apply(self, graph: GraphOptions) -> None:
         """Check that the file of corrected labels takes no other file's place."""
         file = self.apply
-        if file is None:
+        if file is None or file == DASH:
             return
         if file.suffix.lower() != ".csv":
             raise InputError(f"--apply writes CSV; give a name that ends in .csv, not '{file}'")
@@ -157,12 +165,19 @@ def find_errors(
     if output.apply is not None:
         names = as_names(noisy.labels.train, class_names(data, data.y))
         given = dict(zip(data.node_ids, names, strict=True))
-        write_csv(output.apply, corrected_labels(suspects, given))
+        corrected = corrected_labels(suspects, given)
+        if output.apply == DASH:
+            print_csv(corrected)
+        else:
+            write_csv(output.apply, corrected)
+    if output.to_stdout:
+        print_csv(suspects)
     steps = next_steps(None if folder is None else folder.path, output.apply)
     if output.json_:
         flagged = suspects[suspects["is_error"]].to_json(orient="records")
         print_json({**found, "suspects": json.loads(flagged)})
-        for line in steps:
+    if output.json_ or output.to_stdout or output.apply == DASH:
+        for line in steps if output.json_ else sentences(found):
             say(line)
         return
     print_suspects(suspects, output.top)
@@ -194,9 +209,9 @@ def diagnose_rest(graph: "Data", fitted: "Fitted | None", seed: int) -> dict[str
     """Judge edges and attributes, too, for the report."""
     from brgcl.tasks.diagnose import diagnose
 
-    with progress_bar("judging edges and attributes"):
+    with progress_bar("judging edges and attributes") as report:
         z = None if fitted is None else fitted.representations
-        return diagnose(graph, z, seed=seed).to_dict()
+        return diagnose(graph, z, seed=seed, report=report).to_dict()
 
 
 def node_table(

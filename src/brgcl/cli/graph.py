@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Context, Option
 
-from brgcl.cli.console import print_json, print_line, print_metrics, say
+from brgcl.cli.console import print_json, print_line, print_metrics, say, show
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import (
     ClassifierOptions,
@@ -23,8 +23,9 @@ from brgcl.cli.options import (
     SettingOptions,
     check_seeds,
 )
+from brgcl.cli.pipes import print_csv
 from brgcl.cli.ranks import Together, check_ranks, join, start_ranks
-from brgcl.cli.run_files import write_run
+from brgcl.cli.run_files import embedding_table, write_run
 from brgcl.cli.run_folder import RunFolder, claim_file
 from brgcl.cli.stored_model import load_model
 from brgcl.errors import InputError
@@ -54,6 +55,8 @@ def embed(
     """Learn representations of the nodes and write them with the nodes' own ids."""
     if ranks > 1 and context.obj is None:
         check_ranks(method.method, checkpoint)
+        if "-" in sys.argv[2:]:
+            raise InputError("several ranks cannot share stdin or stdout; give files instead of -")
         start_ranks(ranks, sys.argv[2:])
         return
     together = None
@@ -70,7 +73,6 @@ def embed(
     from brgcl.tasks.checks import check_labels, class_name
 
     with output.claim() as folder:
-        assert folder is not None
         config, entry = method.config(graph.dataset), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
         how: dict[str, Any] = {"seed": seed}
@@ -96,9 +98,12 @@ def embed(
             columns["confidence"] = fitted.confidence.numpy()
             columns["confident"] = fitted.confident.numpy()
         title, nodes = f"Representations of {data.name}", pd.DataFrame(columns)
-        write_run(folder, noisy.graph, fitted, metrics, nodes, title=title, seed=seed)
+        if folder is not None:
+            write_run(folder, noisy.graph, fitted, metrics, nodes, title=title, seed=seed)
     if together is not None:
         together.leave()
+    if output.to_stdout:
+        print_csv(embedding_table(noisy.graph, fitted.representations))
     print_results(metrics, output, folder, "embeddings.parquet has the representations")
 
 
@@ -180,10 +185,12 @@ def run_evaluation(
                 title=f"{what.capitalize()} of {results.dataset}", seed=first.seed,
                 classifier=getattr(first.outcome, "classifier", None),
             )  # fmt: skip
+    if output.to_stdout:
+        print_csv(results.nodes())
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
-    if getattr(first.outcome, "rule", None) in ATTRIBUTE_RULES and not output.json_:
-        print_line("Edges say little about these classes: nodes are classified by attributes.")
-    if what == "classes" and not output.json_:
+    if what == "classes" and not (output.json_ or output.to_stdout):
+        if getattr(first.outcome, "rule", None) in ATTRIBUTE_RULES:
+            print_line("Edges say little about these classes: nodes are classified by attributes.")
         print_line("Which of the labels are wrong? brgcl find-errors, with the same graph, tells.")
 
 
@@ -258,6 +265,9 @@ def print_results(
     metrics: dict[str, Any], output: OutputOptions, folder: RunFolder | None, result: str
 ) -> None:
     """Print what was found, where it is, and what to do next."""
+    if output.to_stdout:
+        say("; ".join(f"{name} {show(value)}" for name, value in metrics.items()))
+        return
     tell = say if output.json_ else print_line
     if output.json_:
         print_json(metrics)

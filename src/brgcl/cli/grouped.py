@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from brgcl.cli.console import be_quiet
+from brgcl.cli.console import talk
 
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress and no messages.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="A line for every step, with times.")]
 Debug = Annotated[bool, Option("--debug", help="Show where an error arose.")]
 
 
@@ -25,14 +26,16 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Spread the option dataclasses that a command takes into options of their own.
 
     A dataclass names the panel of the help in which its options appear (`PANEL`). Every command
-    also takes --quiet and --debug; the latter is read by `main`.
+    also takes --quiet, --verbose and --debug; the last is read by `main`.
     """
     parameters = inspect.signature(command).parameters.values()
     groups: dict[str, Any] = {
         p.name: p.annotation for p in parameters if dataclasses.is_dataclass(p.annotation)
     }
     spread = [p for p in parameters if p.name not in groups]
-    options: list[tuple[str, Any, Any]] = [("quiet", False, Quiet), ("debug", False, Debug)]
+    options: list[tuple[str, Any, Any]] = [
+        ("quiet", False, Quiet), ("verbose", False, Verbose), ("debug", False, Debug),
+    ]  # fmt: skip
     for group in groups.values():
         for field in dataclasses.fields(group):
             kind, info = field.type, field.metadata.get("option")
@@ -44,8 +47,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         spread.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind))
 
     @functools.wraps(command)
-    def call(quiet: bool, debug: bool, **values: Any) -> None:
-        be_quiet(quiet)
+    def call(quiet: bool, verbose: bool, debug: bool, **values: Any) -> None:
+        talk(quiet=quiet, verbose=verbose)
         for name, group in groups.items():
             fields = [field.name for field in dataclasses.fields(group)]
             values[name] = group(**{field: values.pop(field) for field in fields})

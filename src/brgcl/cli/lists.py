@@ -61,3 +61,4 @@ def version(json_: Json = False) -> None:
         print_json(about)
     else:
         show_table("", ["name", "value"], [list(pair) for pair in about.items()], words=True)
+        print_line("Is something missing? brgcl doctor checks the installation.")

@@ -17,6 +17,7 @@ from typer import Argument, Option
 from brgcl.cli.console import say
 from brgcl.cli.grouped import option
 from brgcl.cli.names import METHODS
+from brgcl.cli.pipes import DASH, read_stdin
 from brgcl.cli.run_folder import RunFolder, claim_folder
 from brgcl.cli.settings import resolve_config
 from brgcl.data.catalogue import DATASETS, GRAPH_FILE
@@ -54,7 +55,7 @@ class GraphOptions:
         str | None,
         Argument(help=f"A data set: {', '.join(DATASETS)}; or a graph folder; or give --edges."),
     ] = None
-    edges: Path | None = option(None, "Edges: CSV, TSV or Parquet.")
+    edges: Path | None = option(None, "Edges: CSV, TSV or Parquet; - = stdin.")
     features: Path | None = option(None, "Attributes: CSV, Parquet, NPY or sparse NPZ.")
     labels: Path | None = option(None, "Labels: CSV or Parquet; missing = unlabelled.")
     source: str | None = option(None, "Column of one end of an edge.")
@@ -81,8 +82,15 @@ class GraphOptions:
                 self._check_path(Path(name))
             if self.columns:
                 raise InputError(f"columns are named in files, not in '{name}'")
+        for field, file in self._stdin.items():
+            object.__setattr__(self, field, file)
         if self.root is not None and not self.root.is_dir():
             raise InputError(f"--root '{self.root}' is no folder; give that of the data sets")
+
+    @cached_property
+    def _stdin(self) -> dict[str, Path]:
+        """The file that came through stdin, by its option."""
+        return read_stdin(self.files)
 
     def _check_path(self, path: Path) -> None:
         """Check that what is no data set is a graph folder."""
@@ -143,7 +151,10 @@ class GraphOptions:
             file = Path(self.graph).absolute() / GRAPH_FILE
             return {"graph": {"file": str(file), "sha256": file_sha256(file)}}
         files = {
-            name: {"file": str(file.absolute()), "sha256": file_sha256(file)}
+            name: {
+                "file": "-" if name in self._stdin else str(file.absolute()),
+                "sha256": file_sha256(file),
+            }
             for name, file in self.files.items()
         }
         return files | self.columns
@@ -155,7 +166,8 @@ def spelled_as_options() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        text = str(error).replace("header=True", "--header").replace("header=False", "--no-header")
+        text = re.sub(r"[^\s']*/(stdin\.)", r"\1", str(error))
+        text = text.replace("header=True", "--header").replace("header=False", "--no-header")
         names = r"\b(source|target|weight|id|label)="
         text = re.sub(names, r"--\1", re.sub(names + r"(?=[\w'\"])", r"--\1 ", text))
         raise InputError(text) from error
@@ -168,6 +180,7 @@ class SettingOptions:
     PANEL: ClassVar = "Method"
     method: ClassVar[str] = "brgcl"
     preset: str = option("default", "Named settings: default, paper-literal, ...")
+    encoder: str | None = option(None, "Layers of the encoder: gcn (default), sage, gat or gin.")
     file: Path | None = option(None, "Settings in a TOML file.", "--config")
     settings: list[str] | None = option(None, "One setting, key=value; may be repeated.", "--set")
 
@@ -175,7 +188,10 @@ class SettingOptions:
         """Put the settings together, and check that this machine can train with them."""
         from brgcl.method.inputs import check_device
 
-        config = resolve_config(self.method, self.preset, self.file, self.settings, dataset)
+        settings = list(self.settings or [])
+        if self.encoder is not None:
+            settings.append(f"encoder={self.encoder}")
+        config = resolve_config(self.method, self.preset, self.file, settings, dataset)
         check_device(getattr(config, "device", "cpu"))
         epochs, warmup = getattr(config, "epochs", 1), getattr(config, "warmup_epochs", 0)
         if warmup >= epochs:
@@ -277,16 +293,25 @@ class OutputOptions:
     """Where results go."""
 
     PANEL: ClassVar = "Output"
-    out: Path | None = option(None, "Folder for tables, model and report.")
+    out: Path | None = option(None, "Folder for tables, model and report; - = CSV on stdout.")
     overwrite: Overwrite = False
     json_: Json = False
+
+    def __post_init__(self) -> None:
+        if self.to_stdout and self.json_:
+            raise InputError("--out - and --json both write to stdout; give one of them")
+
+    @property
+    def to_stdout(self) -> bool:
+        """Whether the table of results goes to stdout, and all else to stderr."""
+        return self.out == DASH
 
     def claim(self, *, reviewed: Path | None = None) -> AbstractContextManager[RunFolder | None]:
         """Take the folder, if there is one, for as long as the command runs.
 
         A review that is in the folder has to be the one that the command reads.
         """
-        if self.out is None:
+        if self.out is None or self.to_stdout:
             return nullcontext()
         same = reviewed is not None and reviewed.resolve() == self.out.resolve()
         return claim_folder(self.out, overwrite=self.overwrite, reviewed=same)
@@ -296,7 +321,7 @@ class OutputOptions:
 class EmbedOutput(OutputOptions):
     """Where representations go: always into a folder."""
 
-    out: Path | None = option(Path("run"), "Folder to write.")
+    out: Path | None = option(Path("run"), "Folder to write; - = CSV on stdout.")
 
 
 def check_seeds(seed: int, seeds: int) -> range:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Exit
 
-from brgcl.cli.console import be_quiet
+from brgcl.cli.console import talk
 from brgcl.cli.options import EmbedOutput
 from brgcl.cli.run_folder import TRAINING
 from brgcl.errors import BrgclError, InputError
@@ -68,7 +68,7 @@ class Together:
         """Train with the leading rank, from the first step to the last."""
         from brgcl.model import BRGCL
 
-        be_quiet(True)
+        talk(quiet=True, verbose=False)
         config = self.config(config, seed)
         BRGCL.from_config(config).fit(self.share(None, config), **self.options)
         self.leave()

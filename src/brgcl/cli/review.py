@@ -8,6 +8,7 @@ from typer import Argument, Option
 from brgcl.cli.console import print_json, print_line, say
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import Json, Overwrite
+from brgcl.cli.pipes import DASH, print_csv
 from brgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ def review(
     browser: Annotated[bool, Option("--browser/--no-browser", help="Open the page.")] = True,
     export: Annotated[
         Path | None,
-        Option(help="Write the labels after review as CSV.", rich_help_panel="Output"),
+        Option(help="Write the labels after review as CSV; - = stdout.", rich_help_panel="Output"),
     ] = None,
     trail: Annotated[
         Path | None,
-        Option(help="Write who decided what, when and why.", rich_help_panel="Output"),
+        Option(help="Write who decided what, when and why; - = stdout.", rich_help_panel="Output"),
     ] = None,
     overwrite: Overwrite = False,
     json_: Json = False,
@@ -97,13 +98,16 @@ def _write(
     content: "Content", export: Path | None, trail: Path | None, *, overwrite: bool, json_: bool
 ) -> None:
     """Write files from what was decided."""
+    from brgcl.atomic_files import write_csv
     from brgcl.cli.run_folder import claim_file
     from brgcl.review.database import read_state
-    from brgcl.review.export import audit_trail, corrected_labels, write_csv
+    from brgcl.review.export import audit_trail, corrected_labels
 
     state = read_state(content.path)
+    if DASH in (export, trail) and (json_ or export == trail):
+        raise InputError("two things cannot both go to stdout; give a file, or leave --json away")
     for file in (export, trail):
-        if file is not None:
+        if file is not None and file != DASH:
             claim_file(file, overwrite=overwrite)
     labels = corrected_labels(content, state)
     counts: dict[str, Any] = {
@@ -111,22 +115,24 @@ def _write(
         "num_decided": int(labels["decided"].sum()),
         "num_changed": int(labels["changed"].sum()),
     }
-    if export is not None:
-        write_csv(export, labels)
-    if trail is not None:
-        write_csv(trail, audit_trail(state))
     files = {"labels": export, "trail": trail}
+    for file, frame in ((export, labels), (trail, audit_trail(state))):
+        if file == DASH:
+            print_csv(frame)
+        elif file is not None:
+            write_csv(file, frame)
     if json_:
         written = {name: str(file) for name, file in files.items() if file is not None}
         print_json({**counts, **written})
         return
-    print_line(
+    tell = say if DASH in files.values() else print_line
+    tell(
         f"{counts['num_decided']:,} of {counts['num_labelled']:,} labels decided, "
         f"{counts['num_changed']:,} changed."
     )
     for name, file in files.items():
         if file is not None:
-            print_line(f"{'Labels' if name == 'labels' else 'Audit trail'}: {file}")
+            tell(f"{'Labels' if name == 'labels' else 'Audit trail'}: {file}")
 
 
 def _tell_earlier(session: "Session") -> None:

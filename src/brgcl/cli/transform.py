@@ -11,9 +11,11 @@ from brgcl.cli.console import print_json, print_line, print_metrics
 from brgcl.cli.graph import print_results
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import GraphOptions, OutputOptions, Seed
+from brgcl.cli.pipes import print_csv
 from brgcl.cli.run_files import embedding_table, write_run
 from brgcl.cli.run_folder import claim_file
 from brgcl.cli.stored_model import load_classifier, load_model
+from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,11 +37,14 @@ def transform(
     """Represent nodes that training never saw: their clusters, confidence and classes.
 
     The graph needs the attributes of the training graph. Classes are predicted if MODEL is a run of
-    brgcl classify. --out may also be a table: a .csv or .parquet file.
+    brgcl classify. --out may also be a table: a .csv or .parquet file, or - for CSV on stdout.
     """
+    from brgcl.atomic_files import write_csv, write_parquet
     from brgcl.baselines.brgcl import represent
 
-    table = output.out if output.out is not None and output.out.suffix in TABLES else None
+    table = None
+    if output.out is not None and output.out.suffix in TABLES:
+        table = output.out
     if table is not None:
         claim_file(table, overwrite=output.overwrite)
     with nullcontext() if table is not None else output.claim() as folder:
@@ -48,27 +53,29 @@ def transform(
         if folder is not None:
             folder.about = {"inputs": graph.describe(data), "model": str(model.absolute())}
             folder.need(8 * data.num_nodes * known.config_.dim)
-        fitted = replace(represent(data, known), model=None)
+        with progress_bar("representing nodes"):
+            fitted = replace(represent(data, known), model=None)
         metrics, nodes = _describe(data, fitted, classifier)
         if folder is not None:
             title = f"Nodes of {data.name}"
             write_run(folder, data, fitted, metrics, nodes, title=title, seed=seed)
+    if output.to_stdout:
+        print_csv(_table(data, fitted, nodes))
     if table is None:
         print_results(metrics, output, folder, "nodes.parquet has the clusters")
         return
-    _write_table(table, nodes, embedding_table(data, fitted.representations))
+    write = write_csv if table.suffix == ".csv" else write_parquet
+    write(table, _table(data, fitted, nodes))
     if output.json_:
         print_json(metrics)
     else:
         print_metrics(metrics)
-        print_line(f"Written to {table}.")
+        print_line(f"Written to {table}, a row for each node; --out FOLDER writes a report, too.")
 
 
-def _write_table(path: Path, nodes: "pd.DataFrame", rows: "pd.DataFrame") -> None:
-    from brgcl.atomic_files import write_csv, write_parquet
-
-    write = write_csv if path.suffix == ".csv" else write_parquet
-    write(path, nodes.merge(rows, on="node_id"))
+def _table(data: "Data", fitted: "Fitted", nodes: "pd.DataFrame") -> "pd.DataFrame":
+    """What was found out about each node, and its representation."""
+    return nodes.merge(embedding_table(data, fitted.representations), on="node_id")
 
 
 def _describe(

@@ -19,6 +19,8 @@ from torch import Tensor
 
 from brgcl.method.dpmeans import Clustering, cluster_sums, k_means, merge_clusters
 
+Splits = dict[bytes, tuple[float, Tensor]]  # by members, so that none is computed twice
+
 
 def coarsened_dp_means(
     h: Tensor,
@@ -27,6 +29,7 @@ def coarsened_dp_means(
     start: Clustering | None = None,
     max_clusters: int = 200,
     max_rounds: int = 1000,
+    splits: Splits | None = None,
 ) -> Clustering:
     """Cluster rows; a cluster has to explain a share `price` of their scatter.
 
@@ -39,6 +42,8 @@ def coarsened_dp_means(
         start: Clusters to start from, e.g. those of a higher price; by default one cluster.
         max_clusters: No cluster is opened beyond this number.
         max_rounds: Stop after so many rounds in any case.
+        splits: Best splits of clusters that are known from another price, and are kept here for
+            the next one.
     """
     h = h - h.mean(0)
     scatter = float(h.double().square().sum())
@@ -46,7 +51,7 @@ def coarsened_dp_means(
     label = h.new_zeros(len(h), dtype=torch.long) if start is None else start.assignment
     sums, counts = cluster_sums(h, label, int(label.max()) + 1)
     centers = sums / counts[:, None]
-    splits: dict[bytes, tuple[float, Tensor]] = {}  # by members, so that none is computed twice
+    splits = {} if splits is None else splits
     trace: list[float] = []
     capped = False
     for _ in range(max_rounds):
@@ -81,8 +86,9 @@ def cluster_path(
     """Clusters at each price, from the highest price down, each from the last one's clusters."""
     found: dict[float, Clustering] = {}
     last: Clustering | None = None
+    splits: Splits = {}
     for price in sorted(prices, reverse=True):
-        last = coarsened_dp_means(h, price, start=last, max_clusters=max_clusters)
+        last = coarsened_dp_means(h, price, start=last, max_clusters=max_clusters, splits=splits)
         found[price] = last
     return [found[price] for price in prices]
 
@@ -127,7 +133,7 @@ def _widest_direction(h: Tensor, rounds: int = 20) -> Tensor:
     direction = start
     for _ in range(rounds):
         direction = h.T @ (h @ direction)
-        length = direction.norm()
+        length = torch.linalg.vector_norm(direction)
         if not length > 0:
             return start
         direction = direction / length
@@ -135,7 +141,7 @@ def _widest_direction(h: Tensor, rounds: int = 20) -> Tensor:
 
 
 def _best_split(
-    h: Tensor, label: Tensor, num_clusters: int, known: dict[bytes, tuple[float, Tensor]]
+    h: Tensor, label: Tensor, num_clusters: int, known: Splits
 ) -> tuple[float, int, Tensor]:
     """The split of a cluster that saves most: its saving, the cluster, and the mask of a half."""
     best: tuple[float, int, Tensor] = (0.0, 0, label.new_zeros(0, dtype=torch.bool))

@@ -47,9 +47,7 @@ class Encoder(nn.Module):
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
         for fan_in, fan_out in itertools.pairwise(sizes):
-            bound = math.sqrt(6 / (fan_in + fan_out))
-            weight = torch.empty(fan_in, fan_out).uniform_(-bound, bound, generator=generator)
-            self.weights.append(nn.Parameter(weight))
+            self.weights.append(glorot(fan_in, fan_out, generator))
             self.biases.append(nn.Parameter(torch.zeros(fan_out)))
         # in place: the backward pass of these needs the result alone, so the input is not kept
         self.activation: nn.Module = {
@@ -57,6 +55,11 @@ class Encoder(nn.Module):
             "prelu": nn.PReLU(),
             "elu": nn.ELU(inplace=True),
         }[activation]
+
+    @property
+    def num_features(self) -> int:
+        """F."""
+        return int(self.weights[0].shape[0])
 
     def forward(
         self,
@@ -97,6 +100,13 @@ class Encoder(nn.Module):
             product = relu_product(h, weight) if relu else self.activation(h) @ weight
             h = (operator @ product).add_(bias)
         return h
+
+
+def glorot(fan_in: int, fan_out: int, generator: torch.Generator | None) -> nn.Parameter:
+    """Draw a weight uniformly between ± sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010)."""
+    bound = math.sqrt(6 / (fan_in + fan_out))
+    weight = torch.empty(fan_in, fan_out).uniform_(-bound, bound, generator=generator)
+    return nn.Parameter(weight)
 
 
 def relu_product(h: Tensor, weight: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
@@ -17,6 +17,7 @@ from brgcl.method.confidence import confident_nodes, own_confidence, threshold
 from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
+from brgcl.method.message_passing import GatEncoder, GinEncoder, SageEncoder
 from brgcl.method.node_loss import (
     check_all_pairs,
     decorrelation_loss,
@@ -24,10 +25,13 @@ from brgcl.method.node_loss import (
     sample_negatives,
     unit_rows,
 )
+from brgcl.method.own_module import OwnEncoder
 from brgcl.method.prototypes import prototype_loss, robust_prototypes
 from brgcl.method.sparse import Matrix
 from brgcl.method.views import View, common_nodes, two_views
 
+AnyEncoder = Encoder | OwnEncoder
+ENCODERS = {"gcn": Encoder, "sage": SageEncoder, "gat": GatEncoder, "gin": GinEncoder}
 MANY_ROWS = 20_000  # rows that are clustered to the end after training
 
 
@@ -100,7 +104,7 @@ class TrainingState:
         parts: What a training by parts keeps between two steps (`scale/train.py`), by name.
     """
 
-    encoder: Encoder
+    encoder: AnyEncoder
     optimizer: torch.optim.Adam
     generator: torch.Generator
     centers: Tensor | None = None
@@ -122,7 +126,7 @@ def train(
     config: BRGCLConfig,
     generator: torch.Generator,
     callback: Callable[[Epoch], None] | None = None,
-) -> tuple[Encoder, list[Epoch]]:
+) -> tuple[AnyEncoder, list[Epoch]]:
     """Train the encoder (Algorithm 1) from random weights to the end.
 
     Args:
@@ -149,9 +153,10 @@ def begin_with(
     *,
     device: torch.device | str = "cpu",
     dtype: torch.dtype = torch.float32,
+    module: nn.Module | None = None,
 ) -> TrainingState:
-    """Make random weights for attributes of a shape, (N, F), and their optimiser."""
-    encoder = make_encoder(shape, config, generator)
+    """Make an encoder for attributes of a shape, (N, F), and its optimiser; see `make_encoder`."""
+    encoder = make_encoder(shape, config, generator, module)
     encoder.to(device=device, dtype=dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
@@ -250,9 +255,25 @@ def is_stale(history: Sequence[Epoch], config: BRGCLConfig, proto_weight: float)
     return len(losses) - 1 - losses.index(min(losses)) >= config.patience
 
 
-def make_encoder(shape: Sequence[int], config: BRGCLConfig, generator: torch.Generator) -> Encoder:
-    """Make an encoder with random weights for attributes of a shape, (N, F)."""
-    return Encoder(
+def make_encoder(
+    shape: Sequence[int],
+    config: BRGCLConfig,
+    generator: torch.Generator,
+    module: nn.Module | None = None,
+) -> AnyEncoder:
+    """Make an encoder with random weights for attributes of a shape, (N, F).
+
+    Args:
+        shape: N and F.
+        config: Settings.
+        generator: Source of the weights.
+        module: The user's encoder, for the setting "own"; it comes with its weights.
+    """
+    if config.encoder == "own":
+        if module is None:
+            raise InputError("encoder='own' stands for a module; give it: BRGCL(encoder=module)")
+        return OwnEncoder(module, shape[1], config.seed)
+    return ENCODERS[config.encoder](
         shape[1],
         hidden=config.hidden,
         dim=config.dim,
@@ -263,7 +284,7 @@ def make_encoder(shape: Sequence[int], config: BRGCLConfig, generator: torch.Gen
 
 
 def contrast_views(
-    encoder: Encoder,
+    encoder: AnyEncoder,
     graph: Graph,
     views: tuple[View, View],
     config: BRGCLConfig,
@@ -274,7 +295,9 @@ def contrast_views(
     return contrast_nodes(h1, h2, temperature(config, graph), config, generator)
 
 
-def encode_views(encoder: Encoder, graph: Graph, views: tuple[View, View]) -> tuple[Tensor, Tensor]:
+def encode_views(
+    encoder: AnyEncoder, graph: Graph, views: tuple[View, View]
+) -> tuple[Tensor, Tensor]:
     """Encode the two views; rows are the nodes that survive in both, `(n, D)` each."""
     h1, h2 = (encoder(graph.x, view.adjacency, view.columns) for view in views)
     nodes = common_nodes(*views)

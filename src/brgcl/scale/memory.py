@@ -82,7 +82,8 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
     if mode == "auto":
         mode = "sampled" if config.num_negatives is not None else "full"
         views = {config.view1, config.view2} <= set(PARTITIONED_VIEWS)
-        if whole > budget and mode == "sampled" and views and size.num_nodes > PART_NODES:
+        gcn = config.encoder == "gcn"  # others are never partitioned
+        if whole > budget and mode == "sampled" and views and gcn and size.num_nodes > PART_NODES:
             mode = "partitioned"
     if mode != "partitioned":
         return Plan(mode, 1, 1, 1, whole, whole, budget)

@@ -14,6 +14,7 @@ from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import check_device, prepare
 from brgcl.method.sparse import Matrix, is_sparse, take_rows
+from brgcl.method.train import AnyEncoder
 from brgcl.scale.inference import encode_by_blocks
 from brgcl.scale.memory import Plan, Size, make_plan
 from brgcl.scale.parts import PartGraph, split_graph
@@ -49,9 +50,10 @@ def place_graph(
     return prepare(graph, preparation, config.device)
 
 
-def encode_graph(encoder: Encoder, graph: Graph | PartGraph, plan: Plan) -> Tensor:
+def encode_graph(encoder: AnyEncoder, graph: Graph | PartGraph, plan: Plan) -> Tensor:
     """Representations of unit length, `(N, D)`, in the order of the graph's own nodes."""
     if isinstance(graph, PartGraph):
+        assert isinstance(encoder, Encoder)  # settings with another one are refused
         return encode_by_blocks(encoder, graph, memory=plan.budget)
     with torch.no_grad():
         return F.normalize(encoder(graph.x, graph.adjacency.normalized), dim=1)

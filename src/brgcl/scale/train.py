@@ -16,6 +16,7 @@ from brgcl.config import BRGCLConfig, ViewSettings
 from brgcl.errors import InputError
 from brgcl.method.centering import effective_rank
 from brgcl.method.confidence import threshold
+from brgcl.method.encoder import Encoder
 from brgcl.method.node_loss import unit_rows
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.sparse import Matrix
@@ -108,6 +109,7 @@ def train_by_parts(
                 f"a view of kind '{view.kind}' needs the whole graph; set mode='sampled', or "
                 "view1 and view2 to 'edges' or 'nodes'"
             )
+    assert isinstance(training.encoder, Encoder)  # settings with another one are refused
     processes = processes or Processes()
     proto_weight = resolve_proto_weight(config, graph.num_nodes)
     finder = HaloFinder(graph, len(training.encoder.weights), HALO)
@@ -181,7 +183,7 @@ def run_batch(
 ) -> BatchResult:
     """Add the gradient of both losses on one batch, times its share of the step."""
     encoder, n = training.encoder, halo.sizes[0]
-    device = encoder.weights[0].device
+    device = next(encoder.parameters()).device
     x = graph.attributes(halo.nodes).to(device)
     views = [draw_view(halo, view, x.shape[1], generator, device) for view in config.views]
     h1, h2 = (encoder(x, operators, columns) for operators, columns, _ in views)
@@ -217,7 +219,7 @@ def begin_clusters(
     """Find the first centres on the first batch of the step in which prototypes join."""
     h = None
     if processes.rank == 0:
-        device = training.encoder.weights[0].device
+        device = next(training.encoder.parameters()).device
         halo = finder.find(core, torch.Generator().manual_seed(seed))
         operators = [operator.to(device) for operator in halo.operators()]
         with torch.no_grad():

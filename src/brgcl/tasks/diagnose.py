@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
+    from brgcl.tasks.out_of_fold import Report
+
 NEGLIGIBLE = 0.005  # an interval that reaches down to this is no sign of noise
 NOISE = {"labels": "wrong labels", "edges": "spurious edges", "attributes": "wrong attributes"}
 WRONG = {
@@ -88,7 +90,13 @@ class Diagnosis:
 
 
 def diagnose(
-    graph: "Data", z: Any = None, labels: Any = None, *, fdr: float = 0.1, seed: int = 0
+    graph: "Data",
+    z: Any = None,
+    labels: Any = None,
+    *,
+    fdr: float = 0.1,
+    seed: int = 0,
+    report: "Report | None" = None,
 ) -> Diagnosis:
     """Say which noise a graph has, and how much.
 
@@ -99,6 +107,7 @@ def diagnose(
         labels: Labels to judge, integers or names, -1 = unlabelled, `(N,)`; None judges none.
         fdr: Accepted share of false alarms among the flagged ones.
         seed: Seed of everything random.
+        report: Called with kinds of noise done, kinds in all, and which is next.
 
     Example:
         >>> import brgcl
@@ -108,18 +117,24 @@ def diagnose(
     """
     graph = check_graph(graph, announce=False)
     findings, edges, attributes = [], None, None
+    tell = report or (lambda done, total, words: None)
+    total = 2 if labels is None else 3
     if labels is not None:
+        tell(0, total, "labels")
         findings.append(_diagnose_labels(graph, z, labels, fdr, seed))
+    tell(total - 2, total, "edges")
     try:
         edges = find_edge_errors(z, graph, labels=labels, fdr=fdr, seed=seed)
         findings.append(_finding("edges", edges.attrs))
     except TooFew as error:
         findings.append(Finding("edges", f"Edges were not judged: {error}."))
+    tell(total - 1, total, "attributes")
     try:
         attributes = find_attribute_errors(graph, fdr=fdr, seed=seed)
         findings.append(_finding("attributes", attributes.attrs))
     except TooFew as error:
         findings.append(Finding("attributes", f"Attributes were not judged: {error}."))
+    tell(total, total, "")
     return Diagnosis(tuple(findings), edges, attributes)
 
 

@@ -11,7 +11,7 @@ docs/find-errors.md explains each step.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +41,7 @@ from brgcl.tasks.label_noise import estimated_transition, noise_interval, withou
 from brgcl.tasks.out_of_fold import (
     Labelled,
     OutOfFold,
+    Report,
     calibrate,
     predict_out_of_fold,
     transition_prior,
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
-Report = Callable[[int, int, str], None]
 MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 

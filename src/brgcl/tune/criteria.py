@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from brgcl.config import BRGCLConfig
-from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.train import find_clusters
+from brgcl.method.train import AnyEncoder, find_clusters
 from brgcl.method.views import common_nodes, two_views
 from brgcl.tasks.classify import out_of_fold_probabilities
 from brgcl.tasks.metrics import ari
@@ -57,7 +56,7 @@ class Score:
         return float(difference.mean()), _standard_error(difference)
 
 
-def agreement(encoder: Encoder, graph: Graph, labels: Tensor, seed: int) -> Score:
+def agreement(encoder: AnyEncoder, graph: Graph, labels: Tensor, seed: int) -> Score:
     """Score by held-out labels: each is predicted from the other four fifths, by class centroids.
 
     Labels are noisy as they are, -1 = none, `(N,)`. The seed of the folds is the same for every
@@ -70,7 +69,7 @@ def agreement(encoder: Encoder, graph: Graph, labels: Tensor, seed: int) -> Scor
 
 
 def stability(
-    encoder: Encoder, graph: Graph, config: BRGCLConfig, seed: int, *, pairs: int = PAIRS
+    encoder: AnyEncoder, graph: Graph, config: BRGCLConfig, seed: int, *, pairs: int = PAIRS
 ) -> Score:
     """Score by the partitions that DP-means finds in two resampled views of the graph.
 
@@ -109,7 +108,7 @@ def is_trivial(assignment: Tensor) -> bool:
     return bool(counts.max() > LARGEST_SHARE * N) or int((counts > 0).sum()) > N / 2
 
 
-def _encode(encoder: Encoder, *inputs: Any) -> Tensor:
+def _encode(encoder: AnyEncoder, *inputs: Any) -> Tensor:
     """Unit-length representations, `(N, D)`."""
     with torch.no_grad():
         return F.normalize(encoder(*inputs), dim=1)

@@ -8,9 +8,8 @@ import torch
 from torch import Tensor
 
 from brgcl.config import BRGCLConfig
-from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
-from brgcl.method.train import Epoch, TrainingState, begin_training, continue_training
+from brgcl.method.train import AnyEncoder, Epoch, TrainingState, begin_training, continue_training
 from brgcl.tune.criteria import PAIRS, Score, agreement, stability
 
 Point = tuple[float, float]  # xi, gamma0
@@ -46,7 +45,7 @@ class TuningTask:
     config: BRGCLConfig
     warm: list[TrainingState] = field(default_factory=list)  # at the end of the warm-up, once there
 
-    def score(self, encoder: Encoder, config: BRGCLConfig, *, quick: bool = False) -> Score:
+    def score(self, encoder: AnyEncoder, config: BRGCLConfig, *, quick: bool = False) -> Score:
         """Score an encoder; `quick` is good enough to prune by."""
         if self.labels is not None:
             return agreement(encoder, self.graph, self.labels, config.seed)

@@ -20,18 +20,30 @@ from brgcl.method.sparse import csr_tensor
 
 
 class Links:
-    """Who attends to whom: each node to its neighbours and itself, in CSR order."""
+    """Who attends to whom: each node to its neighbours and itself, in CSR order.
 
-    def __init__(self, adjacency: Adjacency) -> None:
-        self.crow, self.row, self.col = adjacency.crow, adjacency.row, adjacency.col
-        self.num_nodes = adjacency.num_nodes
+    Args:
+        crow: Start of each row, `(N + 1,)`.
+        row: Row of each link, `(M,)`.
+        col: Column of each link, `(M,)`; the pattern is symmetric.
+        weight: Weight of each link, `(M,)`; None when all are 1.
+    """
+
+    def __init__(self, crow: Tensor, row: Tensor, col: Tensor, weight: Tensor | None = None):
+        self.crow, self.row, self.col, self.weight = crow, row, col, weight
+        self.num_nodes = crow.numel() - 1
         # the pattern is symmetric, so that a transpose differs in the order of its values alone
-        self.transposed = torch.argsort(self.col * self.num_nodes + self.row)
-        self.weight = None if adjacency.weight is None else adjacency.weight[adjacency.edge]
+        self.transposed = torch.argsort(col * self.num_nodes + row)
 
     def matrix(self, values: Tensor) -> Tensor:
         """CSR matrix with these values, `(N, N)`."""
         return csr_tensor(self.crow, self.col, values.contiguous(), (self.num_nodes,) * 2)
+
+
+def links_of(adjacency: Adjacency) -> Links:
+    """Links of a graph, with its edge weights."""
+    weight = None if adjacency.weight is None else adjacency.weight[adjacency.edge]
+    return Links(adjacency.crow, adjacency.row, adjacency.col, weight)
 
 
 class Attention(nn.Module):
@@ -106,7 +118,7 @@ class _Mix(torch.autograd.Function):
         links: Links = ctx.links
         of_shares, of_h = torch.empty_like(shares), torch.empty_like(h)
         heads = shares.shape[1]
-        nothing = links.matrix(torch.zeros(len(shares), dtype=h.dtype))
+        nothing = links.matrix(h.new_zeros(len(shares)))
         for k, (g, b, out) in enumerate(
             zip(gradient.chunk(heads, 1), h.chunk(heads, 1), of_h.chunk(heads, 1), strict=True)
         ):
