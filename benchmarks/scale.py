@@ -17,6 +17,7 @@ node, which are kept as folders of arrays. It records the processor and wall sec
 of what follows the last one, the peak memory of the process, and how far the clusters are the
 planted classes (NMI), beside K-means on the representations and on raw attributes. The mode
 cca-ssg-256 is a plain CCA-SSG over the whole graph with as many hidden units and dimensions; the
+mode order times a product with the adjacency in the order given and in that of the parts; the
 mode default is `BRGCL().fit(make_graph(num_nodes=...))` with nothing but the epochs set. "plot"
 draws time and memory over the number of nodes.
 
@@ -208,6 +209,10 @@ def train_large(folder: Path, mode: str, epochs: int, **settings) -> dict:
         "after_epochs_wall_seconds": clock.between(last, last + 1)[1],
         "peak_mb": peak,
         "clusters": model.num_clusters_,
+        "rule": model.clustering_.rule,
+        "explained": model.clustering_.explained,
+        "explained_null": model.clustering_.explained_null,
+        "numbers": model.clustering_.numbers,
         "nmi": nmi(planted, model.pseudo_labels_.numpy()),
         "nmi_kmeans": nmi(planted, k_means.fit_predict(model.representations_.numpy())),
         "nmi_kmeans_raw": nmi(planted, k_means.fit_predict(data.x.to_dense().numpy())),
@@ -226,6 +231,32 @@ def train_cca_ssg(folder: Path, epochs: int, dim: int) -> dict:
     fit = METHODS["cca-ssg"].fit
     fit(data, None, config, torch.Generator().manual_seed(0), clock.tick)
     return {**clock.epochs(1 if epochs > 1 else 0, epochs), "dim": dim, "peak_mb": peak_memory()}
+
+
+def time_order(folder: Path, columns: int = 128, repeats: int = 3) -> dict:
+    """Time a product with the adjacency in the order given and in that of the parts."""
+    from brgcl.method.attributes import Preparation
+    from brgcl.scale.memory import PART_NODES
+    from brgcl.scale.parts import split_graph
+
+    data = open_graph(folder)
+    N = data.x.shape[0]
+    given = split_graph(data, Preparation("none"), 1)
+    clock = Clock()
+    ordered = split_graph(data, Preparation("none"), N // PART_NODES)
+    clock.tick()
+    times = {}
+    h = torch.rand(N, columns, generator=torch.Generator().manual_seed(0))
+    for name, graph in (("as_given", given), ("by_parts", ordered)) * repeats:
+        own = Clock()
+        graph.transition @ h
+        own.tick()
+        times.setdefault(name, []).append(own.between(0, 1)[0])
+    return {
+        "split_seconds": clock.between(0, 1)[0],
+        # the first product makes the operator too
+        **{f"{name}_seconds": statistics.median(each[1:]) for name, each in times.items()},
+    }
 
 
 def large(out: Path, sizes: list[str], modes: list[str], epochs: int, graphs: Path) -> None:
@@ -365,7 +396,9 @@ if __name__ == "__main__":
     if options.command == "one":
         print(json.dumps(train(options.method, options.graph)))
     elif options.command == "large-one":
-        if options.mode.startswith("cca-ssg"):  # and the dimension of its representations
+        if options.mode == "order":
+            print(json.dumps(time_order(options.folder)))
+        elif options.mode.startswith("cca-ssg"):  # and the dimension of its representations
             dim = int(options.mode.removeprefix("cca-ssg-"))
             print(json.dumps(train_cca_ssg(options.folder, options.epochs, dim)))
         else:

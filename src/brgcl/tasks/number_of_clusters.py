@@ -99,8 +99,8 @@ def number_of_clusters(
         h: Representations, centred and of unit length, `(N, D)`. Of more than `MAX_ROWS` rows a
             random sample is looked at; then all rows, or `MANY_ROWS` of them, move the clusters
             that were found, and all rows join them.
-        transition: Row-stochastic adjacency, `(N, N)`. Where the number depends on the price, rows
-            are averaged over it and looked at again.
+        transition: Row-stochastic adjacency, `(N, N)`. Where there is no plateau, rows are averaged
+            over it and looked at again; where no structure was found, only a plateau counts then.
         price: Price per cluster, a share of the scatter; None looks for a plateau first.
         prices: Prices of the path.
         stability: Whether to compare the clusters of random halves, which costs five more paths.
@@ -114,10 +114,12 @@ def number_of_clusters(
     options = {"price": price, "prices": prices, "stability": stability, "seed": seed}
     with one_thread():
         found = _look(h, **options)  # type: ignore[arg-type]
-    if transition is not None and found.rule == "price":
-        h = smooth_rows(h, transition)
+    if transition is not None and found.rule != "plateau":
+        smooth = smooth_rows(h, transition)
         with one_thread():
-            found = _look(h, **options)  # type: ignore[arg-type]
+            again = _look(smooth, **options)  # type: ignore[arg-type]
+        if found.rule == "price" or again.rule == "plateau":
+            h, found = smooth, again
     step = -(-len(h) // MANY_ROWS)
     settled = k_means(h[::step], found.centers)  # rows that are not centred
     if step > 1:
