@@ -105,7 +105,7 @@ def table(steps: list[tuple[str, str, float]], machine: str) -> str:
             "|---|---|---|",
             *lines,
             f"| Together | | {total:.0f} s |",
-        ]  # fmt: skip
+        ]
     )
 
 
@@ -122,7 +122,7 @@ def main() -> None:
     steps = []
     with tempfile.TemporaryDirectory() as folder:
         for step in follow(Path(folder) / "brgcl"):
-            print("{0}: {1}: {2:.1f} s".format(*step), flush=True)
+            print("{}: {}: {:.1f} s".format(*step), flush=True)
             steps.append(step)
     text = table(steps, machine())
     print(text)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -49,6 +50,7 @@ from brgcl.scale.train import Processes, train_by_parts
 from brgcl.tasks.new_nodes import Assigned, assign_nodes
 from brgcl.tasks.number_of_clusters import number_of_clusters
 
+log = logging.getLogger("brgcl")
 SETTINGS = tuple(field.name for field in dataclasses.fields(BRGCLConfig))
 
 
