@@ -2,7 +2,8 @@
 
     python benchmarks/scale.py run --out scale.jsonl        (resumes)
     python benchmarks/scale.py show scale.jsonl             (a table in Markdown)
-    python benchmarks/scale.py large --sizes 20k,100k,1m --out scale.json
+    python benchmarks/scale.py large --sizes 20k,100k,1m --graphs FOLDER --out scale.json
+    python benchmarks/scale.py plot scale.json slopes.svg
     python benchmarks/scale.py ranks --sizes 50k --out scale.json
 
 Each method is trained for two epochs at its usual width, in a process of its own, on pubmed, on
@@ -12,9 +13,13 @@ method refuses. Memory does not depend on the number of epochs; nrgnn, whose can
 its pseudo labels, takes every prediction for one.
 
 "large" trains BRGCL for some epochs on generated graphs with 20 neighbours and 128 attributes per
-node. It records the seconds of an epoch and of what follows the last one, the peak memory, and how
-far the clusters are the planted classes (NMI), beside K-means on the
-representations and on raw attributes.
+node, which are kept as folders of arrays. It records the processor and wall seconds of an epoch and
+of what follows the last one, the peak memory of the process, and how far the clusters are the
+planted classes (NMI), beside K-means on the representations and on raw attributes. The mode
+cca-ssg-256 is a plain CCA-SSG over the whole graph with as many hidden units and dimensions; the
+mode order times a product with the adjacency in the order given and in that of the parts; the
+mode default is `BRGCL().fit(make_graph(num_nodes=...))` with nothing but the epochs set. "plot"
+draws time and memory over the number of nodes.
 
 "ranks" trains on such a graph with 1 and 2 ranks of one thread each, several times in turn. It
 records the seconds of an epoch on the wall and on the processor of the busiest rank, and by how
@@ -38,12 +43,15 @@ import torch
 
 from brgcl.atomic_files import write_json
 from brgcl.data import load_dataset, make_graph
+from brgcl.data.catalogue import GRAPH_FILE
+from brgcl.data.graph_folder import open_graph, save_graph
 from brgcl.errors import InputError
 from brgcl.evaluation.protocol import draw_noisy_graph
 from brgcl.evaluation.score import fit_one
 from brgcl.machine import peak_memory, processor
 from brgcl.methods import METHODS
 from brgcl.noise.graph import Noise
+from scale_picture import draw_slopes
 
 GRAPHS = ("pubmed", "coauthor-cs", "160k")
 CLASSES = 20  # planted in the large generated graphs; a price of 0.03 allows 33 clusters at most
@@ -128,58 +136,147 @@ def table(file: Path) -> str:
     return "\n".join([*lines, "", *said] if said else lines)
 
 
-def train_large(num_nodes: int, mode: str, epochs: int) -> dict:
-    """Train BRGCL on a generated graph here, and say what each stage took."""
+def graph_of_size(size: str, folder: Path, *, degree: int = 20, features: int = 128) -> Path:
+    """A generated graph as a folder of arrays; it is written unless it is there."""
+    path = folder / (size if (degree, features) == (20, 128) else f"{size}-{degree}-{features}")
+    if not (path / GRAPH_FILE).is_file():
+        shape = {"num_classes": CLASSES, "num_features": features, "avg_degree": float(degree)}
+        save_graph(make_graph(number(size), **shape), path)
+    return path
+
+
+class Clock:
+    """Processor and wall seconds at some moments."""
+
+    def __init__(self) -> None:
+        self.times = [(time.process_time(), time.perf_counter())]
+
+    def tick(self, *_: object) -> None:
+        """Note the time."""
+        self.times.append((time.process_time(), time.perf_counter()))
+
+    def between(self, first: int, last: int) -> tuple[float, float]:
+        """Processor and wall seconds between two moments."""
+        (cpu, wall), (cpu_end, wall_end) = self.times[first], self.times[last]
+        return cpu_end - cpu, wall_end - wall
+
+    def epochs(self, first: int, last: int) -> dict[str, float]:
+        """Median seconds of the epochs that end at the moments after `first`, up to `last`."""
+        each = [self.between(i, i + 1) for i in range(first, last)]
+        return {
+            "epoch_seconds": statistics.median(cpu for cpu, _ in each),
+            "epoch_wall_seconds": statistics.median(wall for _, wall in each),
+        }
+
+
+def train_large(folder: Path, mode: str, epochs: int, **settings) -> dict:
+    """Train BRGCL on a graph folder here, and say what each stage took."""
     from sklearn.cluster import MiniBatchKMeans
     from sklearn.metrics import normalized_mutual_info_score as nmi
 
     from brgcl import BRGCL
-    from brgcl.machine import forget_peak_memory
+    from brgcl.scale import train as by_parts
 
-    start = time.process_time()
-    data = make_graph(num_nodes, num_classes=CLASSES, num_features=128, avg_degree=20.0)
-    made = {"seconds": time.process_time() - start, "peak_mb": peak_memory()}
-    forget_peak_memory()
-    ends = []
-    start, wall = time.process_time(), time.perf_counter()
-    model = BRGCL(mode=mode, epochs=epochs, warmup_epochs=epochs // 2)
-    model.fit(data, callback=lambda epoch: ends.append(time.process_time()))
-    end = time.process_time()
-    peak, wall = peak_memory(), time.perf_counter() - wall
-    each = [after - before for before, after in itertools.pairwise(ends)]
+    batches, run_batch = [], by_parts.run_batch
+
+    def timed(*arguments, **options):
+        start = time.process_time()
+        found = run_batch(*arguments, **options)
+        batches.append(time.process_time() - start)
+        return found
+
+    by_parts.run_batch = timed
+    clock = Clock()
+    if mode == "default":  # a graph and settings of which nothing but its size is told
+        mode, data = "auto", make_graph(num_nodes=number(folder.name))
+    else:
+        data = open_graph(folder)
+    clock.tick()
+    model = BRGCL(mode=mode, epochs=epochs, warmup_epochs=epochs // 2, **settings)
+    model.fit(data, callback=clock.tick)
+    clock.tick()
+    peak, last = peak_memory(), len(model.history_) + 1  # moments: 0 start, 1 read, 2 epoch 1, ...
+    times = clock.epochs(2, last)
     k_means = MiniBatchKMeans(CLASSES, random_state=0, n_init=3)
     planted = data.y.numpy()
     return {
-        "graph": made,
-        "cpu_seconds": end - start,
-        "wall_seconds": wall,
-        "before_epochs_seconds": ends[0] - start - each[0],
-        "epoch_seconds": statistics.median(each),
-        "after_epochs_seconds": end - ends[-1],
+        "read_seconds": clock.between(0, 1)[0],
+        "cpu_seconds": clock.between(1, last + 1)[0],
+        "wall_seconds": clock.between(1, last + 1)[1],
+        "before_epochs_seconds": clock.between(1, 2)[0] - clock.between(2, 3)[0],
+        **times,
+        "after_epochs_seconds": clock.between(last, last + 1)[0],
+        "after_epochs_wall_seconds": clock.between(last, last + 1)[1],
         "peak_mb": peak,
         "clusters": model.num_clusters_,
+        "rule": model.clustering_.rule,
+        "explained": model.clustering_.explained,
+        "explained_null": model.clustering_.explained_null,
+        "numbers": model.clustering_.numbers,
         "nmi": nmi(planted, model.pseudo_labels_.numpy()),
         "nmi_kmeans": nmi(planted, k_means.fit_predict(model.representations_.numpy())),
         "nmi_kmeans_raw": nmi(planted, k_means.fit_predict(data.x.to_dense().numpy())),
         "losses": [epoch.loss for epoch in model.history_],
+        "epoch_seconds_each": [clock.between(i, i + 1)[0] for i in range(2, last)],
+        "batch_seconds": batches[len(batches) // 2 :],  # with prototypes
+        "num_entries": data.edge_index.shape[1],
     }
 
 
-def large(out: Path, sizes: list[str], modes: list[str], epochs: int) -> None:
+def train_cca_ssg(folder: Path, epochs: int, dim: int) -> dict:
+    """Train CCA-SSG on the whole graph here, with the hidden units of BRGCL."""
+    data = open_graph(folder)
+    config = METHODS["cca-ssg"].config("", hidden=512, dim=dim, epochs=epochs)
+    clock = Clock()
+    fit = METHODS["cca-ssg"].fit
+    fit(data, None, config, torch.Generator().manual_seed(0), clock.tick)
+    return {**clock.epochs(1 if epochs > 1 else 0, epochs), "dim": dim, "peak_mb": peak_memory()}
+
+
+def time_order(folder: Path, columns: int = 128, repeats: int = 3) -> dict:
+    """Time a product with the adjacency in the order given and in that of the parts."""
+    from brgcl.method.attributes import Preparation
+    from brgcl.scale.memory import PART_NODES
+    from brgcl.scale.parts import split_graph
+
+    data = open_graph(folder)
+    N = data.x.shape[0]
+    given = split_graph(data, Preparation("none"), 1)
+    clock = Clock()
+    ordered = split_graph(data, Preparation("none"), N // PART_NODES)
+    clock.tick()
+    times = {}
+    h = torch.rand(N, columns, generator=torch.Generator().manual_seed(0))
+    for name, graph in (("as_given", given), ("by_parts", ordered)) * repeats:
+        own = Clock()
+        graph.transition @ h
+        own.tick()
+        times.setdefault(name, []).append(own.between(0, 1)[0])
+    return {
+        "split_seconds": clock.between(0, 1)[0],
+        # the first product makes the operator too
+        **{f"{name}_seconds": statistics.median(each[1:]) for name, each in times.items()},
+    }
+
+
+def large(out: Path, sizes: list[str], modes: list[str], epochs: int, graphs: Path) -> None:
     """Train on each size in each mode, each in a process of its own; what is known is kept."""
-    known = json.loads(out.read_text()) if out.exists() else {}
     for size in sizes:
         for mode in modes:
+            folder = graphs / size if mode == "default" else graph_of_size(size, graphs)
+            known = json.loads(out.read_text()) if out.exists() else {}
             name = f"{size} {mode} {epochs}"
             if name in known:
                 continue
-            command = [sys.executable, "-W", "ignore", __file__, "large-one", size, mode]
+            command = [sys.executable, "-W", "ignore", __file__, "large-one", str(folder), mode]
             found = subprocess.run(
                 [*command, str(epochs)], capture_output=True, text=True, check=False
             )
             if found.returncode:
-                sys.exit(found.stderr)
+                print(name, "failed:", found.returncode, found.stderr[-2000:], flush=True)
+                continue
             about = {"processor": processor(), "threads": torch.get_num_threads()}
+            known = json.loads(out.read_text()) if out.exists() else {}
             known[name] = json.loads(found.stdout.splitlines()[-1]) | about
             write_json(out, known)
             print(name, json.dumps(known[name]), flush=True)
@@ -277,6 +374,10 @@ if __name__ == "__main__":
     larges.add_argument("--sizes", default="20k,100k,1m")
     larges.add_argument("--modes", default="partitioned")
     larges.add_argument("--epochs", type=int, default=10)
+    larges.add_argument("--graphs", type=Path, required=True, help="where graphs are kept")
+    plots = commands.add_parser("plot")
+    plots.add_argument("file", type=Path)
+    plots.add_argument("picture", type=Path)
     times = commands.add_parser("ranks")
     times.add_argument("--out", type=Path, required=True)
     times.add_argument("--sizes", default="50k")
@@ -288,14 +389,22 @@ if __name__ == "__main__":
     rank_one.add_argument("epochs", type=int)
     rank_one.add_argument("folder", type=Path)
     large_one = commands.add_parser("large-one")
-    large_one.add_argument("size")
+    large_one.add_argument("folder", type=Path)
     large_one.add_argument("mode")
     large_one.add_argument("epochs", type=int)
     options = parser.parse_args()
     if options.command == "one":
         print(json.dumps(train(options.method, options.graph)))
     elif options.command == "large-one":
-        print(json.dumps(train_large(number(options.size), options.mode, options.epochs)))
+        if options.mode == "order":
+            print(json.dumps(time_order(options.folder)))
+        elif options.mode.startswith("cca-ssg"):  # and the dimension of its representations
+            dim = int(options.mode.removeprefix("cca-ssg-"))
+            print(json.dumps(train_cca_ssg(options.folder, options.epochs, dim)))
+        else:
+            print(json.dumps(train_large(options.folder, options.mode, options.epochs)))
+    elif options.command == "plot":
+        draw_slopes(json.loads(options.file.read_text()), options.picture)
     elif options.command == "ranks":
         numbers = [int(count) for count in options.numbers.split(",")]
         time_ranks(options.out, options.sizes.split(","), numbers, options.epochs, options.repeats)
@@ -305,7 +414,7 @@ if __name__ == "__main__":
             print(json.dumps(found))
     elif options.command == "large":
         sizes, modes = options.sizes.split(","), options.modes.split(",")
-        large(options.out, sizes, modes, options.epochs)
+        large(options.out, sizes, modes, options.epochs, options.graphs)
     elif options.command == "run":
         run(options.out, options.graphs.split(","), options.methods.split(","))
     else:

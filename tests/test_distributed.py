@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -116,6 +117,22 @@ def test_a_killed_rank_ends_all_and_a_restart_ends_as_if_nothing_had_happened(fi
         assert torch.equal(found.representations_, expected.representations_)
         assert torch.equal(found.prototypes_, expected.prototypes_)
         assert not (files / name / TRAINING).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_ranks_that_cannot_connect_say_so(files, rank):
+    with socket.socket() as other:  # a free port, on which nobody answers
+        other.bind(("127.0.0.1", 0))
+        port = str(other.getsockname()[1])
+    code, text = finish(
+        ["-m", "brgcl.distributed", "demo", "--timeout", "1", "--out", files / "run"],
+        RANK=str(rank), LOCAL_RANK="0", WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+    )  # fmt: skip
+    assert code == 2
+    assert f"rank {rank} of 2 could not join the others at 127.0.0.1:{port} within 1 s" in text
+    assert "Traceback" not in text
+    assert "frame #" not in text
 
 
 @pytest.mark.slow

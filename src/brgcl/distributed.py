@@ -9,6 +9,7 @@ torchrun with --max-restarts, goes on from there.
 """
 
 import argparse
+import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
@@ -25,6 +26,7 @@ def main() -> NoReturn:
     parser.add_argument("--timeout", type=float, default=1800.0)
     own, others = parser.parse_known_args()
     sys.argv = ["brgcl", "embed", *others]
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # no stack beside the message
     run(partial(join, own.timeout))
 
 

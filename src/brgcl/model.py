@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
@@ -49,6 +50,7 @@ from brgcl.scale.train import Processes, train_by_parts
 from brgcl.tasks.new_nodes import Assigned, assign_nodes
 from brgcl.tasks.number_of_clusters import number_of_clusters
 
+log = logging.getLogger("brgcl")
 SETTINGS = tuple(field.name for field in dataclasses.fields(BRGCLConfig))
 
 
@@ -219,6 +221,9 @@ class BRGCL:
         weighted = isinstance(data, Data) and "edge_weight" in data
         tell_choices(config, *shape, weighted=weighted)
         plan = plan_for(data, config)
+        leads = processes is None or processes.rank == 0
+        if plan.mode == "partitioned" and leads:
+            log.info("%s", plan)
         if processes is not None and plan.mode != "partitioned":
             raise InputError("several processes train by parts; set mode='partitioned'")
         widths = [config.hidden] * (num_layers(config, *shape) - 1)
@@ -234,7 +239,6 @@ class BRGCL:
         training = begin_with(shape, config, generator, device=config.device, module=module)
         listeners: list[Callable[[Epoch], None]] = []
         file, write = None if checkpoint is None else Path(checkpoint), None
-        leads = processes is None or processes.rank == 0
         if file is not None:
             name = training_name(data, config)
             name += digest(training.encoder) if isinstance(training.encoder, OwnEncoder) else ""

@@ -39,14 +39,20 @@ def test_a_small_table_is_measured_written_and_plotted(tmp_path, monkeypatch, ca
     monkeypatch.setattr(correct_labels, "NOISES", (("symmetric", 0.2),))
     out, picture = tmp_path / "out.json", tmp_path / "out.svg"
     arguments = ["--datasets", "cora", "--seeds", "2", "--out", str(out)]
-    correct_labels.main([*arguments, "--picture", str(picture)])
+    arguments += ["--picture", str(picture), "--page", str(tmp_path / "page.md")]
+    correct_labels.main(arguments)
     result = json.loads(out.read_text())
     assert len(result["draws"]) == 4  # two draws where most and where few are labelled
-    ways = {cell["way"] for cell in result["cells"]}
+    cells = correct_labels.summarise(result["draws"])
+    ways = {cell["way"] for cell in cells}
     assert ways == {"uncorrected", "all right", "review 0.05", "review 0.1", "review 0.2"}
-    assert all(cell["n"] == 2 for cell in result["cells"])
+    assert all(cell["n"] == 2 for cell in cells)
     assert picture.is_file()
-    assert "| random | first 20 % reviewed |" in capsys.readouterr().out
+    assert "| first 20 % reviewed, random |" in capsys.readouterr().out
+
+    monkeypatch.setattr(correct_labels, "measure", None)  # nothing is left to measure
+    correct_labels.main(arguments)
+    assert json.loads(out.read_text()) == result
 
 
 def test_looking_at_all_with_a_perfect_reviewer_makes_all_labels_right(monkeypatch):
@@ -59,3 +65,8 @@ def test_looking_at_all_with_a_perfect_reviewer_makes_all_labels_right(monkeypat
     draw = correct_labels.measure("cora", "most", "pair", 0.4, 0)
     assert draw["rankings"]["random"]["review"]["1"] == draw["all_right"]
     assert draw["wrong_before"] == pytest.approx(0.4, abs=0.15)
+
+
+def test_the_page_is_that_of_the_committed_results():
+    cells = correct_labels.summarise(correct_labels.read_draws(correct_labels.RESULTS))
+    assert correct_labels.PAGE_FILE.read_text(encoding="utf-8") == correct_labels.page(cells)

@@ -71,7 +71,7 @@ def test_the_first_screen_says_what_counts_and_the_map_is_drawn(open_report):
     assert first == "8 labels look wrong, of 60 that were judged."
     assert page.locator(".headline code").inner_text() == f"brgcl review {run}"
     assert state(page, "map.placed.length") == 59  # one node has no place
-    assert state(page, "map.points.kind") == "webgl"
+    assert state(page, "map.picture.points.kind") == "webgl"
     drawn = page.evaluate(
         """() => {
             const canvas = document.querySelector("canvas.map-points");
@@ -99,7 +99,7 @@ def test_colouring_and_legend(open_report):
     assert entries.all_inner_texts()[0].split() == ["red", str(number)]
     entries.first.click()
     assert entries.first.get_attribute("aria-pressed") == "false"
-    hidden = state(page, "Array.from(map.placed).filter((i) => !map._isShown(i))")
+    hidden = state(page, "Array.from(map.placed).filter((i) => !map.isShown(i))")
     assert hidden == placed.index[placed["label_given"] == "red"].tolist()
     entries.nth(1).dblclick()
     assert entries.nth(1).get_attribute("aria-pressed") == "true"
@@ -117,7 +117,7 @@ def test_rows_and_map_select_each_other(open_report):
     assert sorted(state(page, "map.neighbours")) == [int(node) - 1, int(node) + 1]
     other = int(page.locator(".grid-space .grid-row").nth(6).locator("div").first.inner_text())
     page.locator(".map-stage").scroll_into_view_if_needed()
-    x, y = state(page, f"map._onScreen({other})")
+    x, y = state(page, f"map.onScreen({other})")
     box = page.locator(".map-stage").bounding_box()
     page.mouse.move(box["x"] + x, box["y"] + y)
     hovered = state(page, "map.hovered")  # another node may lie on top of it
@@ -212,7 +212,7 @@ def test_a_frame_on_the_map_filters_the_table(open_report):
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.up()
     page.keyboard.up("Shift")
-    left = state(page, "table.rows.map((row) => map._onScreen(run.suspects.node[row]))")
+    left = state(page, "table.rows.map((row) => map.onScreen(run.suspects.node[row]))")
     assert 0 < len(left) < 8
     assert all(x <= box["width"] / 2 and y <= box["height"] / 2 for x, y in left)
 
@@ -237,7 +237,7 @@ def test_a_hostile_graph_is_text(open_report):
     page.get_by_text("Given label", exact=True).first.click()
     shown = page.locator(".legend-entry", has=page.locator("small")).all_inner_texts()
     assert [text.rsplit(maxsplit=1)[0] for text in shown] == list(HOSTILE)
-    x, y = state(page, "map._onScreen(7)")
+    x, y = state(page, "map.onScreen(7)")
     page.locator(".map-stage").hover(position={"x": x, "y": y})
     assert page.locator(".map-tip strong").inner_text() in ids
     assert page.locator("img").count() == 0
@@ -270,6 +270,99 @@ def test_without_webgl_the_map_is_drawn_on_a_plain_canvas(page, make_run):
     assert state(page, "map.selected") > 0
 
 
+COUNT_DRAWING = """
+    window.drawing = { vertices: [], uploads: 0 };
+    const gl = WebGL2RenderingContext.prototype;
+    for (const name of ["bufferData", "bufferSubData"]) {
+        const real = gl[name];
+        gl[name] = function (...given) { drawing.uploads += 1; return real.apply(this, given); };
+    }
+    const draw = gl.drawElements;
+    gl.drawElements = function (mode, count, ...more) {
+        drawing.vertices.push(count);
+        return draw.call(this, mode, count, ...more);
+    };
+"""
+
+
+DRAG = """(steps) => new Promise((resolve) => {
+    const { map } = brgclReport;
+    const box = map.stage.getBoundingClientRect();
+    const at = (type, step) => map.stage.dispatchEvent(new PointerEvent(type, {
+        pointerId: 1, bubbles: true, clientX: box.left + 100 + 4 * step, clientY: box.top + 100 }));
+    at("pointerdown", 0);
+    function frame(step) {
+        if (step > steps) { at("pointerup", steps); return requestAnimationFrame(resolve); }
+        at("pointermove", step);
+        return requestAnimationFrame(() => frame(step + 1));
+    }
+    frame(1);
+})"""
+
+
+@pytest.mark.parametrize("many", [True, False], ids=["many nodes", "few nodes"])
+def test_moving_the_map_uploads_nothing_and_shifts_a_picture_of_many_nodes(page, make_run, many):
+    page.add_init_script(COUNT_DRAWING)
+    page.goto(write_page(make_run()).as_uri())
+    page.wait_for_selector(".map-stage[data-drawn]")
+    state(page, f"(map.picture.shifts = {str(many).lower()}, map.picture.rest = 1e6, 0)")
+    state(page, "(map._resize(), 0)")
+    page.wait_for_function("() => brgclReport.map.picture.drawn")
+    page.evaluate("() => { drawing.vertices = []; drawing.uploads = 0; }")
+    page.evaluate(DRAG, 20)
+    moved = page.evaluate("() => drawing")
+    assert moved["uploads"] == 0
+    assert moved["vertices"] == ([] if many else [59] * 20)
+    state(page, "(map.picture.rest = 0, map.move(1, 0), 0)")
+    page.wait_for_function(f"() => drawing.vertices.length === {1 if many else 21}")
+    drawn, wanted = state(page, "[map.picture.drawn.left - map.picture.margin[0], map.state.left]")
+    assert drawn == wanted
+
+
+def test_a_shifted_picture_shows_the_points_where_they_are(open_report):
+    page, _ = open_report()
+    state(page, "(map.picture.shifts = true, map._resize(), 0)")
+    page.wait_for_timeout(300)
+    state(page, "(map.zoom(1.5, 100, 50), map.move(30, -20), 0)")
+    page.wait_for_function("() => brgclReport.map.picture.layer.style.transform.includes('1.5')")
+    place = """() => {
+        const { map } = brgclReport;
+        const [stage, layer] = [map.stage, map.picture.layer].map((e) => e.getBoundingClientRect());
+        const { scale, left, width } = map.picture.drawn;
+        const at = (map.positions[2 * 7] * scale + left) / width * layer.width;
+        return [layer.left + at - stage.left - map.stage.clientLeft, map.onScreen(7)[0]];
+    }"""
+    shifted = page.evaluate(place)
+    assert shifted[0] == pytest.approx(shifted[1], abs=0.01)
+    page.wait_for_timeout(300)
+    rested = page.evaluate(place)
+    assert rested == pytest.approx([shifted[1]] * 2, abs=0.01)
+    assert state(page, "map.picture.drawn.scale === map.state.scale")
+    state(page, "(map.zoom(9), 0)")  # too far to stretch a picture
+    page.wait_for_function(
+        "() => brgclReport.map.picture.drawn.scale === brgclReport.map.state.scale"
+    )
+
+
+@pytest.mark.parametrize("number", [2, 70])
+def test_few_and_many_classes_fit_the_page(open_report, number):
+    names = [f"Department of applied research number {code}" for code in range(number)]
+    page, _ = open_report(names, num_nodes=3 * number + 60)
+    page.get_by_text("Given label", exact=True).first.click()
+    assert page.locator(".map-legend .legend-entry").count() == number
+    assert page.locator(".heat tbody td").count() == number**2
+    looks = page.locator(".legend-entry path").evaluate_all(
+        "(paths) => paths.map((p) => p.getAttribute('d') + p.getAttribute('fill'))"
+    )
+    assert len(set(looks)) == number  # colour or shape tells any two apart
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("() => document.documentElement.scrollWidth") == width
+        beyond = """() => [...document.querySelectorAll("main .card > *, .filters > *")].filter(
+            (e) => e.getBoundingClientRect().right > innerWidth).map((e) => e.id || e.className)"""
+        assert page.evaluate(beyond) == []
+
+
 def test_a_narrow_page_and_paper_hold_everything(open_report):
     page, _ = open_report()
     page.set_viewport_size({"width": 390, "height": 800})
@@ -279,3 +372,28 @@ def test_a_narrow_page_and_paper_hold_everything(open_report):
     assert page.locator(".on-paper").is_visible()
     assert not page.locator("#suspects").is_visible()
     assert page.locator("canvas.map-points").is_visible()
+
+
+def test_paper_is_light_and_holds_the_whole_map(open_report):
+    page, _ = open_report()
+    page.emulate_media(color_scheme="dark")
+    dark = page.evaluate("() => BrgclPalette.ofClass(0)")
+    page.evaluate(
+        """() => matchMedia("print").addEventListener("change", (event) => {
+            if (!event.matches) return;
+            const { map } = brgclReport;
+            const { width, height } = map.picture.layer.getBoundingClientRect();
+            window.printed = {
+                colour: BrgclPalette.ofClass(0),
+                layer: [width, height], stage: [map.stage.clientWidth, map.stage.clientHeight],
+                paper: getComputedStyle(document.body).backgroundColor,
+            };
+        })"""
+    )
+    page.pdf(format="A4")
+    printed = page.evaluate("() => printed")
+    assert printed["colour"] != dark
+    assert printed["paper"] == "rgb(255, 255, 255)"
+    assert printed["layer"] == pytest.approx(printed["stage"], abs=1)
+    assert state(page, "map.picture.drawn.width === map.stage.clientWidth")
+    assert page.evaluate("() => BrgclPalette.ofClass(0)") == dark

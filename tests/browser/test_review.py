@@ -1,5 +1,6 @@
 """The review page in a browser, on run folders made by hand."""
 
+import contextlib
 import json
 import re
 import signal
@@ -20,7 +21,7 @@ from playwright.sync_api import expect  # noqa: E402
 
 from brgcl.review.address import take_address  # noqa: E402
 from brgcl.review.content import read_content  # noqa: E402
-from brgcl.review.decisions import Decisions, read_decisions  # noqa: E402
+from brgcl.review.decisions import Choice, Decisions, read_decisions  # noqa: E402
 from brgcl.review.server import make_app  # noqa: E402
 from brgcl.review.session import Session  # noqa: E402
 
@@ -231,6 +232,29 @@ def test_two_pages_do_not_overwrite_each_other(page, run, serve):
     expect(page.locator("#saved")).to_contain_text("saved")
     assert read_decisions(run)["who"].tolist() == ["ann"]
     forgive(page, "409")
+
+
+def test_a_page_says_when_its_node_is_decided_elsewhere(page, run, serve):
+    open_page(page, serve(run, "ann"))
+    node = page.inner_text("#node-id")
+    with contextlib.closing(Decisions(run)) as store:  # as another page would
+        given = read_content(run).labels[node]
+        store.record("r1", "bob", [Choice(node, given, given, "keep", "because", 0)])
+    expect(page.locator("#notice")).to_contain_text("decided elsewhere in the meantime")
+    expect(page.locator("#verdict")).to_contain_text("by bob")
+    page.click("#notice button")
+    expect(page.locator("#node-id")).not_to_have_text(node)
+    expect(page.locator("#notice")).to_be_hidden()
+    assert read_decisions(run)["who"].tolist() == ["bob"]
+
+
+def test_without_suspects_random_nodes_are_checked(page, run, serve):
+    suspects = pd.read_parquet(run / "suspects.parquet")
+    suspects.assign(is_error=False).to_parquet(run / "suspects.parquet", index=False)
+    open_page(page, serve(run))
+    expect(page.locator("#unflagged")).to_be_visible()
+    press(page, "k")
+    expect(page.locator(".meter").first).to_contain_text("1 of 50 random nodes checked")
 
 
 @pytest.fixture

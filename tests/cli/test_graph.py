@@ -423,3 +423,23 @@ def test_demo_compares_and_writes_a_report(run, small, tmp_path):
         found["brgcl_accuracy_mean"] - found["gcn_accuracy_mean"]
     )
     assert set(found) >= {"precision_mean", "recall_mean", "num_clusters_mean", "noise_realised"}
+
+
+def test_edges_between_classes_are_noticed(run, tmp_path):
+    data = brgcl.make_graph(
+        240, num_classes=3, num_features=30, homophily=1 / 3, topic_strength=0.7
+    )
+    ends = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
+    pd.DataFrame({"from": ends[0], "to": ends[1]}).to_csv(tmp_path / "edges.csv", index=False)
+    x = pd.DataFrame(data.x.to_dense().numpy()).add_prefix("a")
+    x.insert(0, "id", range(240))
+    x.to_csv(tmp_path / "x.csv", index=False)
+    labels = pd.DataFrame({"id": range(240), "kind": data.y.numpy()})
+    labels[::2].to_csv(tmp_path / "labels.csv", index=False)
+    code, out, _ = run(
+        "classify", "--edges", tmp_path / "edges.csv", "--features", tmp_path / "x.csv",
+        "--labels", tmp_path / "labels.csv", "--set", "epochs=3", "--set", "warmup_epochs=1",
+    )  # fmt: skip
+    assert code == 0
+    assert "nodes are classified by attributes" in out
+    assert "cv_agreement" in out

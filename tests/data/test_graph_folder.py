@@ -9,7 +9,9 @@ from torch_geometric.data import Data
 
 from brgcl import BRGCL
 from brgcl.data import check_graph, make_graph, open_graph, read_graph, save_graph
+from brgcl.data.graph_folder import map_array
 from brgcl.errors import InputError
+from brgcl.machine import memory
 from brgcl.method.sparse import is_sparse
 
 
@@ -59,6 +61,17 @@ def test_attributes_stay_on_the_disk(tmp_path):
         file.seek(-4, os.SEEK_END)
         file.write(np.float32(7).tobytes())
     assert float(data.x[-1, -1]) == 7
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs files with holes")
+def test_an_array_larger_than_the_memory_is_mapped(tmp_path):
+    rows = 2 * memory() // 4096
+    made = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (rows, 1024))
+    made[-1, -1] = 7  # the only page of the file that takes room
+    del made
+    x = map_array(tmp_path / "x.npy")
+    assert x.shape == (rows, 1024)
+    assert (float(x[0, 0]), float(x[-1, -1])) == (0, 7)
 
 
 def test_a_model_trains_on_a_folder_as_on_the_graph(graph, tmp_path):

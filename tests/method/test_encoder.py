@@ -139,9 +139,11 @@ def test_the_product_with_relu_has_the_gradients_of_its_parts():
         torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize("kept", [0, 1000])
 @pytest.mark.parametrize("rows", [2, 4, 100])
-def test_two_products_have_the_value_and_the_gradients_of_their_parts(monkeypatch, rows):
+def test_two_products_have_the_value_and_the_gradients_of_their_parts(monkeypatch, rows, kept):
     monkeypatch.setattr("brgcl.method.encoder.ROWS", rows)
+    monkeypatch.setattr("brgcl.method.encoder.KEPT_UNITS", kept)
     generator = torch.Generator().manual_seed(0)
     shapes = ((7, 4), (4, 5), (5,), (5, 3))
     p, *start = (torch.randn(*shape, dtype=torch.float64, generator=generator) for shape in shapes)

@@ -3,7 +3,14 @@ import pytest
 import scipy.sparse
 import torch
 
-from brgcl.method.sparse import Matrix, csr_from_scipy, csr_tensor, csr_to_scipy, is_sparse
+from brgcl.method.sparse import (
+    Matrix,
+    csr_from_scipy,
+    csr_tensor,
+    csr_to_scipy,
+    is_sparse,
+    take_rows,
+)
 
 
 def random_matrix(rows=9, columns=6, seed=0):
@@ -155,3 +162,10 @@ def test_a_scipy_matrix_is_left_alone():
     assert csr_from_scipy(messy).to_dense().tolist() == [[2, 0, 0, 6]]
     assert messy.indices.tolist() == [3, 0, 3]
     assert messy.data.tolist() == [1, 2, 5]
+
+
+def test_rows_of_dense_and_sparse_matrices():
+    dense, csr = random_matrix()
+    rows = torch.tensor([3, 3, 2, 0])
+    assert torch.equal(take_rows(csr, rows).to_dense(), dense[rows])
+    assert torch.equal(take_rows(dense, rows), dense[rows])

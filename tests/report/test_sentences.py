@@ -54,3 +54,28 @@ def test_the_next_step_without_suspects_depends_on_labels():
     assert said()[-1] == "Next nodes.parquet has the results of every node."
     next_step = said({"dataset": "cora"}, label_given=["a", "b", None])[-1]
     assert next_step == "Next ask which labels are wrong: brgcl find-errors cora --out errors"
+
+
+def test_errors_that_cannot_be_named_are_explained():
+    _, second, _ = said(suspects=JUDGED, findings={"estimated_error_rate": 0.5})
+    assert second.endswith(
+        "Which ones cannot be said surely enough; the table has the likeliest first."
+    )
+
+
+def test_clusters_come_with_how_sure_they_are():
+    _, second, _ = said({"num_clusters": 5}, confidence=[0.5, 0.6, 0.7])
+    assert second == "0.60 is the mean confidence of the nodes in their clusters, from 0 to 1."
+    nodes = pd.DataFrame({"node_id": [0], "cluster": [0], "confidence": [0.5]})
+    run = Run(
+        Path("a run"), nodes, {}, history=[{"confident_share": None}, {"confident_share": 0.75}]
+    )
+    assert headlines(run)[1].figure == "75.0 %"
+
+
+def test_the_next_command_names_the_files_of_a_graph():
+    nodes = pd.DataFrame({"node_id": [0], "label_given": ["a"]})
+    inputs = {"edges": {"file": "my edges.csv"}, "labels": {"file": "l.csv"}}
+    run = Run(Path("a run"), nodes, {"inputs": inputs}, metrics={"dataset": "my edges"})
+    words = "--edges 'my edges.csv' --labels l.csv"
+    assert headlines(run)[-1].command == f"brgcl find-errors {words} --out errors"

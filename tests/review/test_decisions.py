@@ -7,17 +7,9 @@ import sys
 import pandas as pd
 import pytest
 
-from brgcl.errors import InputError
 from brgcl.review import decisions
-from brgcl.review.decisions import (
-    FILE,
-    Choice,
-    Conflict,
-    Decisions,
-    NotSaved,
-    read_decisions,
-    read_state,
-)
+from brgcl.review.database import FILE, read_state
+from brgcl.review.decisions import Choice, Conflict, Decisions, NotSaved, read_decisions
 
 
 def choice(node, label="x", kind="accept", version=0, given="old"):
@@ -141,38 +133,6 @@ def test_a_locked_file_is_said(store, tmp_path, monkeypatch):
     other.record("r1", "ann", [choice("a")])
     other.close()
     assert store.state().decision("a") is not None
-
-
-def test_a_damaged_or_newer_file_is_refused(tmp_path):
-    (tmp_path / FILE).write_bytes(b"no database" * 100)
-    for use in (Decisions, read_state):
-        with pytest.raises(InputError, match="it is damaged"):
-            use(tmp_path)
-    (tmp_path / FILE).unlink()
-    Decisions(tmp_path).close()
-    database = sqlite3.connect(tmp_path / FILE)
-    database.execute("PRAGMA user_version = 9")
-    database.close()
-    for use in (Decisions, read_state):
-        with pytest.raises(InputError, match="newer brgcl"):
-            use(tmp_path)
-
-
-def test_a_folder_without_a_review_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"has no review.sqlite; brgcl review"):
-        read_state(tmp_path)
-
-
-def test_what_was_decided_can_be_read_where_nothing_can_be_written(tmp_path):
-    store = Decisions(tmp_path)
-    store.record("r1", "ann", [choice("a")])
-    store.close()
-    (tmp_path / FILE).chmod(0o444)
-    tmp_path.chmod(0o555)
-    try:
-        assert read_state(tmp_path).decision("a").label == "x"
-    finally:
-        tmp_path.chmod(0o755)
 
 
 def test_read_decisions_has_the_ids_and_labels_of_the_run(tmp_path):

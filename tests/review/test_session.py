@@ -68,21 +68,6 @@ def test_two_reviewers_see_each_other(start):
     assert ann.changes(0)["undoable"] == "r1"
 
 
-def test_the_error_rate_falls_with_what_is_found(start):
-    session = start()
-    before = session.summary()["error_left"]
-    for place in range(20):
-        session.decide(f"r{place}", place, "accept", None, 0)
-    after = session.summary()["error_left"]
-    assert after["rate"] < before["rate"]
-    session.accept_all("all", list(range(20, 30)))
-    in_bulk = session.summary()
-    assert in_bulk["num_suspects_decided"] == 30
-    assert 0 < in_bulk["error_left"]["rate"] < after["rate"]
-    session.undo("u", "all")
-    assert session.summary()["error_left"] == after
-
-
 def test_history_says_what_was_undone(start):
     session = start()
     session.decide("r1", 0, "skip", None, 0)

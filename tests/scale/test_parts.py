@@ -1,9 +1,10 @@
 import numpy as np
 import torch
 
+from brgcl.data.graph_folder import map_array
 from brgcl.method.attributes import learn_preparation
 from brgcl.method.inputs import prepare
-from brgcl.scale.parts import PartGraph, map_array, split_graph, take_rows
+from brgcl.scale.parts import PartGraph, split_graph
 
 
 def test_the_transition_is_that_of_the_graph_in_another_order(data, parts):
@@ -24,13 +25,6 @@ def test_attributes_are_scaled_rows(data, parts):
     nodes = torch.tensor([5, 0, 299])
     expected = prepare(data).x.dense[parts.given[nodes]]
     torch.testing.assert_close(parts.attributes(nodes).dense, expected)
-
-
-def test_rows_of_dense_and_sparse_matrices(data):
-    rows = torch.tensor([3, 3, 0])
-    dense = data.x.to_dense()
-    assert torch.equal(take_rows(data.x, rows).to_dense(), dense[rows])
-    assert torch.equal(take_rows(dense, rows), dense[rows])
 
 
 def test_blocks_cover_all_nodes_once(parts):

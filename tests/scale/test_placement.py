@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from brgcl import BRGCL, BRGCLConfig, make_graph
+from brgcl.data.graph_folder import map_array
 from brgcl.method.graph import Graph
-from brgcl.scale.parts import PartGraph, map_array
+from brgcl.scale.parts import PartGraph
 from brgcl.scale.placement import place_graph, plan_for, training_name
 
 TINY = {"epochs": 3, "warmup_epochs": 1, "hidden": 16, "dim": 8}
@@ -32,13 +33,15 @@ def test_the_plan_decides_what_is_made(data, parts):
     assert plan_for(parts, BRGCLConfig()).num_parts == 6
 
 
-def test_the_mode_is_said_in_one_line(data, parts, caplog):
-    config = BRGCLConfig(mode="partitioned", num_partitions=4)
+def test_training_says_its_mode_in_one_line_and_transform_says_nothing(data, caplog):
     with caplog.at_level(logging.INFO, logger="brgcl"):
-        place_graph(data, parts.preparation, plan_for(data, config), config)
-    assert next(r.message for r in caplog.records if "parts" in r.message).startswith(
-        "training on 2 of 4 parts at a time"
-    )
+        model = BRGCL(**TINY, mode="partitioned", num_partitions=4).fit(data)
+        said = [record.message for record in caplog.records if "parts" in record.message]
+        assert len(said) == 1
+        assert said[0].startswith("training on 2 of 4 parts at a time")
+        caplog.clear()
+        model.transform(data)
+    assert not [record for record in caplog.records if "parts" in record.message]
 
 
 def test_a_graph_on_disk_is_trained_on_as_in_memory(parts, tmp_path):
@@ -76,7 +79,8 @@ import numpy as np
 import torch
 from brgcl import BRGCL, make_graph
 from brgcl.method.attributes import Preparation
-from brgcl.scale.parts import PartGraph, map_array, split_graph
+from brgcl.data.graph_folder import map_array
+from brgcl.scale.parts import PartGraph, split_graph
 
 torch.set_num_threads(1)
 folder = Path(sys.argv[1])

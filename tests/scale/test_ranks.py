@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from safetensors.torch import load_file
 
 from brgcl import make_graph
 from brgcl.config import BRGCLConfig
-from brgcl.errors import InputError
+from brgcl.errors import BrgclError, InputError
 from brgcl.method.attributes import learn_preparation
 from brgcl.method.train import begin_with
 from brgcl.scale.memory import Plan
@@ -179,3 +180,19 @@ def test_a_process_of_its_own_is_no_rank(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
     with pytest.raises(InputError, match="this process is no rank; start torchrun"):
         join_ranks()
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_ranks_that_cannot_connect_are_told_what_to_look_at(monkeypatch, rank):
+    with socket.socket() as other:  # a free port, on which nobody answers
+        other.bind(("127.0.0.1", 0))
+        port = str(other.getsockname()[1])
+    place = {"RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1"}
+    for name, value in {**place, "MASTER_PORT": port}.items():
+        monkeypatch.setenv(name, value)
+    expected = (
+        f"^rank {rank} of 2 could not join the others at 127.0.0.1:{port} within 0.5 seconds "
+    )
+    with pytest.raises(BrgclError, match=expected) as caught:
+        join_ranks(0.5)
+    assert "\n" not in str(caught.value)

@@ -306,6 +306,23 @@ def test_certain_labels_are_never_suspects(planted):
     assert sorted(found.frame["node"][:4]) == sorted(set(PLANTED) - {2})
 
 
+def test_labels_before_a_review_count_in_the_transition_matrix(planted):
+    z, y, given = planted
+    certain = torch.zeros(45, dtype=torch.bool)
+    certain[PLANTED] = True
+    decided = torch.where(certain, y, given)
+    names = ["a", "b", "c"]
+    before, after = ([names[c] for c in labels.tolist()] for labels in (given, decided))
+    found = judge_labels(z, after, certain=certain, labels_before=before).transition
+    plain = judge_labels(z, after, certain=certain).transition
+    assert found.diagonal().mean() < plain.diagonal().mean()
+    stranger = [
+        "d" if known else name for name, known in zip(before, certain.tolist(), strict=True)
+    ]
+    same = judge_labels(z, after, certain=certain, labels_before=stranger).transition
+    assert torch.equal(same, plain)  # a class that is no more tells nothing
+
+
 # Probabilities of others
 
 

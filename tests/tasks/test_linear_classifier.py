@@ -38,6 +38,16 @@ def test_a_stored_classifier_predicts_as_the_one_it_was_made_of(rows, tmp_path, 
     assert (stored.rule, stored.class_names) == (rule, tuple(NAMES))
 
 
+def test_of_a_classifier_by_attributes_that_of_the_rows_is_kept():
+    mixed = make_graph(300, num_classes=3, homophily=1 / 3, topic_strength=0.7)
+    labels = torch.where(mixed.test_mask, -1, torch.tensor([0, 2, 3])[mixed.y])
+    z = torch.randn(300, 4, generator=torch.Generator().manual_seed(0))
+    classifier = NodeClassifier().fit(z, labels, graph=mixed)
+    assert classifier.rule_ == "attributes"
+    stored = LinearClassifier.of(classifier, NAMES)
+    assert (stored.rule, stored.weight.shape) == ("bayes", (4, 4))
+
+
 def test_the_perceptron_is_not_kept(rows):
     _, z, labels = rows
     classifier = NodeClassifier("mlp", epochs=2).fit(z, labels)

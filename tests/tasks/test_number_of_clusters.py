@@ -153,3 +153,32 @@ def test_a_sample_of_rows_finds_the_clusters_that_all_rows_join(monkeypatch):
     assert ari(found.assignment, label) == 1
     for k in range(5):  # centres are means of all rows of a cluster
         torch.testing.assert_close(found.centers[k], h[found.assignment == k].mean(0))
+
+
+def random_edges(label, degree, generator):
+    """Row-stochastic adjacency of random edges between nodes of the same label."""
+    ends = []
+    for group in label.unique():
+        nodes = (label == group).nonzero().squeeze(1)
+        picked = torch.randint(len(nodes), (2, degree * len(nodes)), generator=generator)
+        ends.append(nodes[picked])
+    edges = torch.cat(ends, 1).unique(dim=1)
+    edges = edges[:, edges[0] != edges[1]]
+    both = torch.cat([edges, edges.flip(0)], 1).unique(dim=1)
+    return adjacency_from_edges(both, len(label)).transition
+
+
+def test_neighbours_show_groups_that_rows_do_not():
+    generator = torch.Generator().manual_seed(0)
+    h, label = groups(6, spread=1.0)
+    assert number_of_clusters(h).rule == "no structure"
+    found = number_of_clusters(h, transition=random_edges(label, 10, generator))
+    assert (found.num_clusters, found.rule) == (6, "plateau")
+    assert ari(found.assignment, label) == 1
+
+
+def test_neighbours_show_no_groups_where_there_are_none():
+    generator = torch.Generator().manual_seed(0)
+    h = F.normalize(torch.randn(400, 24, generator=generator), dim=1)
+    anyone = random_edges(torch.zeros(400, dtype=torch.long), 5, generator)
+    assert number_of_clusters(h, transition=anyone).rule == "no structure"

@@ -211,6 +211,23 @@ def test_certain_labels_say_nothing_of_the_noise():
     assert float(found.diagonal().mean()) == pytest.approx(0.7, abs=0.06)
 
 
+def test_reviewing_the_clearest_errors_does_not_hide_the_noise():
+    """Without the labels that stood there before, T knows only of errors that are hard to see."""
+    T = noise_matrix(0.3, 3).double()
+    generator = torch.Generator().manual_seed(0)
+    p = (4 * torch.randn(3000, 3, generator=generator)).softmax(1).double()
+    truth = torch.multinomial(p, 1, generator=generator).squeeze(1)
+    given = torch.multinomial(T[truth], 1, generator=generator).squeeze(1)
+    suspicion = 1 - p.gather(1, given[:, None]).squeeze(1)
+    certain = torch.zeros(3000, dtype=torch.bool).index_fill(0, suspicion.topk(600).indices, True)
+    decided = torch.where(certain, truth, given)
+    x = p.log()[:, :, None]
+    _, kept = weights(x, decided, certain, observed=given)
+    _, lost = weights(x, decided, certain)
+    assert float(kept.diagonal().mean()) == pytest.approx(0.7, abs=0.04)
+    assert float(lost.diagonal().mean()) > 0.8
+
+
 def test_classes_do_not_change_their_names():
     """A predictor that is always wrong is no reason to believe that all labels are."""
     p, given = drawn(noise_matrix(0.1, 2).double(), num=300)

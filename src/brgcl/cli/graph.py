@@ -30,6 +30,7 @@ from brgcl.cli.run_folder import RunFolder, claim_file
 from brgcl.cli.stored_model import load_model
 from brgcl.errors import InputError
 from brgcl.progress import progress_bar
+from brgcl.tasks.rules import ATTRIBUTE_RULES
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -188,6 +189,8 @@ def run_evaluation(
         print_csv(results.nodes())
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
     if what == "classes" and not (output.json_ or output.to_stdout):
+        if getattr(first.outcome, "rule", None) in ATTRIBUTE_RULES:
+            print_line("Edges say little about these classes: nodes are classified by attributes.")
         print_line("Which of the labels are wrong? brgcl find-errors, with the same graph, tells.")
 
 

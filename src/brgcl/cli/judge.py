@@ -52,6 +52,7 @@ def judge(
         if fitted is not None and entry.name in JUDGE_LABELS:
             errors = judge_labels(
                 fitted.representations, judged, graph=noisy.graph, certain=certain,
+                labels_before=None if certain is None else noisy.labels.train,
                 confidence=fitted.confidence, fdr=fdr, seed=seed, report=report,
             )  # fmt: skip
             names = {"given": str, "suggested": str}

@@ -100,7 +100,7 @@ def _write(
     """Write files from what was decided."""
     from brgcl.atomic_files import write_csv
     from brgcl.cli.run_folder import claim_file
-    from brgcl.review.decisions import read_state
+    from brgcl.review.database import read_state
     from brgcl.review.export import audit_trail, corrected_labels
 
     state = read_state(content.path)

@@ -15,7 +15,9 @@ size and SHA-256 of every file. The folder is made under another name and rename
 there, so a conversion that was killed leaves nothing that could be opened.
 """
 
+import errno
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +91,19 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def map_array(path: Path) -> Tensor:
-    """A tensor that reads a `.npy` file where it lies; what is written to it stays in memory."""
-    return torch.from_numpy(np.load(path, mmap_mode="c", allow_pickle=False))
+    """A tensor that reads a `.npy` file where it lies; what is written to it stays in memory.
+
+    A file that is larger than the memory cannot be written to: the system grants no such mapping.
+    """
+    try:
+        array = np.load(path, mmap_mode="c", allow_pickle=False)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(array)
 
 
 def _read_array(path: Path) -> Tensor:

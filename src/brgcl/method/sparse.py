@@ -62,6 +62,25 @@ def is_sparse(x: Tensor) -> bool:
     return x.layout == torch.sparse_csr
 
 
+def take_rows(x: Tensor, rows: Tensor) -> Tensor:
+    """Some rows of a matrix, dense or CSR, in the same layout."""
+    if not is_sparse(x):
+        return x[rows]
+    counts, entries = row_entries(x.crow_indices(), rows)
+    crow = torch.zeros(len(rows) + 1, dtype=torch.long)
+    crow[1:] = counts.cumsum(0)
+    shape = (len(rows), x.shape[1])
+    return csr_tensor(crow, x.col_indices()[entries], x.values()[entries], shape)
+
+
+def row_entries(crow: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
+    """Number of entries of each row, `(n,)`, and where they are stored, row after row."""
+    first = crow[nodes]
+    counts = crow[nodes + 1] - first
+    shift = first - (counts.cumsum(0) - counts)
+    return counts, torch.arange(int(counts.sum())) + shift.repeat_interleave(counts)
+
+
 @dataclass(frozen=True)
 class Matrix:
     """A constant matrix, dense or CSR, ready for products with gradients.

@@ -20,8 +20,8 @@ from brgcl.report.sentences import headlines, percent
 
 STYLES = ("page.css", "report.css")
 SCRIPTS = (
-    "palette.js", "points.js", "map.js", "table.js", "charts.js", "data.js", "search.js",
-    "report.js", "start.js",
+    "palette.js", "points.js", "map_picture.js", "map_legend.js", "map_input.js", "map.js",
+    "table.js", "charts.js", "data.js", "search.js", "report.js", "cards.js", "start.js",
 )  # fmt: skip
 PRINTED_ROWS = 50  # of the table of suspects, on paper
 NO_NUMBER = "\u2013"
@@ -57,12 +57,14 @@ def write_page(run: Path, out: Path | None = None) -> Path:
         tables=read.about.get("tables") or [],
         diagnosis=(read.findings.get("diagnosis") or {}).get("sentences") or [],
         not_judged=[str(name) for name in read.findings.get("not_judged") or []],
-        metrics=list(flat(read.metrics)),
-        found=[
-            (name, value)
-            for name, value in flat(read.findings.get("noise") or {})
-            if name not in read.metrics
-        ],
+        metrics=results(read.metrics),
+        found=results(
+            {
+                name: value
+                for name, value in (read.findings.get("noise") or {}).items()
+                if name not in read.metrics
+            }
+        ),
         settings=list(flat(read.about.get("settings") or {})),
         versions=list(flat(made_by(read))),
         printed=printed_rows(read),
@@ -100,7 +102,9 @@ def about_line(run: Run) -> list[str]:
         run.dataset,
         f"{len(run.nodes):,} nodes",
         None if run.edges is None else f"{len(run.edges):,} edges",
-        None if labels is None else f"{int(labels.notna().sum()):,} labels",
+        f"{int(labels.notna().sum()):,} labels"
+        if labels is not None and labels.notna().any()
+        else None,
         run.about.get("method") or run.metrics.get("method"),
         str(run.about.get("started") or "")[:10],
     ]
@@ -112,6 +116,12 @@ def made_by(run: Run) -> dict[str, Any]:
     left_out = {"settings", "files", "tables", "title", "state", "command"}
     command = {"command": " ".join(map(str, run.about.get("command") or []))}
     return command | {key: value for key, value in run.about.items() if key not in left_out}
+
+
+def results(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names and texts of the results that there are, for a list that people read."""
+    rows = [(name.replace("_", " "), text) for name, text in flat(values)]
+    return [(name, text) for name, text in rows if text != NO_NUMBER]
 
 
 def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:

@@ -12,11 +12,16 @@ from brgcl.report.run import Run
 
 @dataclass(frozen=True)
 class Headline:
-    """A sentence, the number or word that stands above it, and a command that goes with it."""
+    """A sentence, the number or word that stands above it, and a command that goes with it.
+
+    Attributes:
+        warns: Whether it tells of something wrong.
+    """
 
     figure: str
     text: str
     command: str = ""
+    warns: bool = False
 
 
 def headlines(run: Run) -> list[Headline]:
@@ -33,7 +38,8 @@ def _about_labels(run: Run, judged: pd.DataFrame) -> list[Headline]:
     fdr = found.get("fdr_estimated")
     if suspects:
         verb = "label looks" if suspects == 1 else "labels look"
-        first = Headline(f"{suspects:,}", f"{verb} wrong, of {labels:,} that were judged.")
+        text = f"{verb} wrong, of {labels:,} that were judged."
+        first = Headline(f"{suspects:,}", text, warns=True)
     else:
         first = Headline("None", f"of the {labels:,} labels that were judged looks wrong.")
     sure = []
@@ -45,13 +51,16 @@ def _about_labels(run: Run, judged: pd.DataFrame) -> list[Headline]:
             f"The {suspects:,} are those that can be named; about {percent(fdr)} of them should "
             "turn out to be right."
         )
+    elif rate is not None and rate * labels >= 1:
+        sure.append("Which ones cannot be said surely enough; the table has the likeliest first.")
     figure = "Unknown" if rate is None else f"{percent(rate)}"
     second = Headline(figure, " ".join(sure) or "how many labels are wrong in all.")
     folder = shlex.quote(str(run.path))
     if suspects:
         third = Headline("Next", "go through the suspects one by one:", f"brgcl review {folder}")
     else:
-        third = Headline("Next", "check the labels that come closest:", f"brgcl review {folder}")
+        text = "check some labels drawn at random, to know how many are wrong:"
+        third = Headline("Next", text, f"brgcl review {folder}")
     return [first, second, third]
 
 
@@ -75,8 +84,14 @@ def _about_results(run: Run) -> list[Headline]:
         agree = "" if nmi is None else f"; they share {nmi:.2f} of the classes' information (NMI)"
         told.append(Headline(f"{bound}{number:g}", f"clusters were found{agree}."))
     share = _first(m, "confident_share_mean", "confident_share")
+    if share is None and run.history:
+        share = _number(run.history[-1], "confident_share")
     if share is not None and len(told) < 2:
         told.append(Headline(percent(share), "of the nodes belong to their cluster confidently."))
+    elif "confidence" in run.nodes and len(told) < 2:
+        mean = run.nodes["confidence"].mean()
+        text = "is the mean confidence of the nodes in their clusters, from 0 to 1."
+        told.append(Headline(f"{mean:.2f}", text))
     if not told:
         told.append(Headline(f"{len(run.nodes):,}", "nodes have a representation."))
     return told[:2]
@@ -86,10 +101,21 @@ def _next_without_suspects(run: Run) -> Headline:
     labels = run.nodes.get("label_given")
     if labels is None or labels.notna().sum() == 0:
         return Headline("Next", "nodes.parquet has the results of every node.")
-    graph = shlex.quote(run.dataset) if run.dataset else "GRAPH"
-    return Headline(
-        "Next", "ask which labels are wrong:", f"brgcl find-errors {graph} --out errors"
-    )
+    command = f"brgcl find-errors {_graph_words(run)} --out errors"
+    return Headline("Next", "ask which labels are wrong:", command)
+
+
+def _graph_words(run: Run) -> str:
+    """The words of a command line that name the graph of a run."""
+    inputs = run.about.get("inputs")
+    files = {
+        name: str(about["file"])
+        for name, about in (inputs.items() if isinstance(inputs, Mapping) else ())
+        if name in ("edges", "features", "labels") and isinstance(about, Mapping)
+    }
+    if files:
+        return shlex.join(word for name in files for word in (f"--{name}", files[name]))
+    return shlex.quote(run.dataset) if run.dataset else "GRAPH"
 
 
 def percent(share: float) -> str:

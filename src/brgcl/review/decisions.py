@@ -1,6 +1,6 @@
 """The decisions of a review, in `RUN/review.sqlite`: on disk before anybody is told so.
 
-The one table is append-only (triggers refuse anything else). SQLite runs with a write-ahead log and
+SQLite runs with a write-ahead log and
 `synchronous=FULL`: a decision whose call has returned outlives a killed process and a power cut.
 Several processes may use one file; each write holds the write lock from its checks to its commit.
 """
@@ -15,39 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from brgcl.errors import BrgclError, InputError
-from brgcl.review.replay import Event, Kind, State
+from brgcl.review.database import (
+    COLUMNS,
+    FILE,
+    FORMAT,
+    PATIENCE,
+    SCHEMA,
+    check_format,
+    events_after,
+    read_state,
+    remedy,
+)
+from brgcl.review.replay import Kind, State, holds
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FILE, FORMAT, PATIENCE = "review.sqlite", 1, 5.0  # seconds to wait for another process
-COLUMNS = "id, request, bulk, node, given, label, kind, who, decided_at, reason, run, undoes"
-SCHEMA = f"""
-BEGIN IMMEDIATE;
-CREATE TABLE IF NOT EXISTS event (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    request TEXT NOT NULL,
-    bulk INTEGER NOT NULL CHECK (bulk IN (0, 1)),
-    node TEXT NOT NULL,
-    given TEXT NOT NULL,
-    label TEXT,
-    kind TEXT NOT NULL CHECK (kind IN ('accept', 'keep', 'choose', 'skip', 'undo')),
-    who TEXT NOT NULL,
-    decided_at TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    run TEXT NOT NULL,
-    undoes TEXT,
-    UNIQUE (request, node),
-    CHECK ((label IS NULL) = (kind IN ('skip', 'undo'))),
-    CHECK ((undoes IS NULL) = (kind <> 'undo'))
-);
-CREATE TRIGGER IF NOT EXISTS event_stays BEFORE UPDATE ON event
-    BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
-CREATE TRIGGER IF NOT EXISTS event_is_kept BEFORE DELETE ON event
-    BEGIN SELECT RAISE(ABORT, 'events are never removed'); END;
-PRAGMA user_version = {FORMAT};
-COMMIT;
-"""
 
 
 class NotSaved(BrgclError):  # noqa: N818 - reads as what happened
@@ -88,7 +70,7 @@ class Decisions:
             )
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = FULL")
-            if _format(self._database, self._file) < FORMAT:
+            if check_format(self._database, self._file) < FORMAT:
                 self._database.executescript(SCHEMA)
             self.state()
 
@@ -99,7 +81,7 @@ class Decisions:
     def state(self) -> State:
         """Return what holds now, with what other processes have written."""
         with self._lock:
-            self._state.apply(_events(self._database, self._state.last))
+            self._state.apply(events_after(self._database, self._state.last))
             return self._state
 
     def record(
@@ -186,29 +168,7 @@ class Decisions:
         try:
             yield
         except sqlite3.Error as problem:
-            raise error(f"cannot write '{self._file}': {problem}; {_remedy(problem)}") from problem
-
-
-def read_state(run: Path) -> State:
-    """Read what was decided in a run folder, also where nothing can be written.
-
-    Raises:
-        InputError: There was no review, or its file cannot be read.
-    """
-    file = run / FILE
-    if not file.is_file():
-        raise InputError(f"'{run}' has no {FILE}; brgcl review '{run}' makes one")
-    state, wal = State(), file.with_name(f"{FILE}-wal")
-    address = f"{file.absolute().as_uri()}?mode=ro"
-    if not wal.exists():  # nobody writes, and no log needs to be read
-        address += "&immutable=1"
-    try:
-        with contextlib.closing(sqlite3.connect(address, uri=True, timeout=PATIENCE)) as database:
-            _format(database, file)
-            state.apply(_events(database, 0))
-    except sqlite3.Error as problem:
-        raise InputError(f"cannot read '{file}': {problem}; {_remedy(problem)}") from problem
-    return state
+            raise error(f"cannot write '{self._file}': {problem}; {remedy(problem)}") from problem
 
 
 def read_decisions(run: Path) -> "pd.DataFrame":
@@ -236,35 +196,8 @@ def read_decisions(run: Path) -> "pd.DataFrame":
     return frame
 
 
-def holds(event: Event, labels: dict[str, str]) -> bool:
-    """Whether a decision says something about the label that its node has now."""
-    return labels.get(event.node) in (event.given, event.label)
-
-
 def _open(choice: Choice, state: State) -> bool:
     """Whether a node is neither decided nor skipped."""
     event = state.decision(choice.node)
     decided = event is not None and holds(event, {choice.node: choice.given})
     return not decided and not state.skipped(choice.node)
-
-
-def _events(database: sqlite3.Connection, after: int) -> Iterator[Event]:
-    rows = database.execute(f"SELECT {COLUMNS} FROM event WHERE id > ? ORDER BY id", (after,))
-    for identity, request, bulk, *rest in rows.fetchall():
-        yield Event(identity, request, bool(bulk), *rest)
-
-
-def _format(database: sqlite3.Connection, file: Path) -> int:
-    number = int(database.execute("PRAGMA user_version").fetchone()[0])
-    if number > FORMAT:
-        raise InputError(f"'{file}' was written by a newer brgcl; upgrade brgcl")
-    return number
-
-
-def _remedy(problem: sqlite3.Error) -> str:
-    text = str(problem)
-    if "locked" in text or "busy" in text:
-        return "another program holds it, try again"
-    if "not a database" in text or "malformed" in text or "no such" in text:
-        return "it is damaged, move it away or restore a copy"
-    return "check the free disk and the permissions of the folder"

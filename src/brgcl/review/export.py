@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from brgcl.atomic_files import replacing
 from brgcl.review.content import Content
-from brgcl.review.decisions import holds
-from brgcl.review.replay import Event, State
+from brgcl.review.replay import Event, State, holds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -105,3 +105,8 @@ class State:
 
     def _standing(self, node: str) -> Iterable[Event]:
         return (e for e in reversed(self._of_node.get(node, [])) if e.request not in self.undone)
+
+
+def holds(event: Event, labels: dict[str, str]) -> bool:
+    """Whether a decision says something about the label that its node has now."""
+    return labels.get(event.node) in (event.given, event.label)

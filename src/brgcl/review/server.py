@@ -28,16 +28,14 @@ from brgcl.review.session import Replaced, Session
 
 TOKEN = "x-brgcl-token"
 LIMIT = 2**22  # bytes of a request; 100,000 nodes accepted at once take 700 kB
-PAGE = {
-    **dict.fromkeys(
-        ("review.js", "saving.js", "dialogs.js", "matrix.js", "elements.js"), "text/javascript"
-    ),
-    "review.css": "text/css",
-}
-SHARED = {
-    **dict.fromkeys(("palette.js", "points.js", "map.js"), "text/javascript"),
-    "page.css": "text/css",
-}  # of the report
+PAGE = (
+    "review.js", "saving.js", "dialogs.js", "matrix.js", "elements.js", "node.js", "nodes_map.js",
+    "progress.js", "notices.js", "keys.js", "review.css",
+)  # fmt: skip
+SHARED = (
+    "palette.js", "points.js", "map_picture.js", "map_legend.js", "map_input.js", "map.js",
+    "page.css",
+)  # fmt: skip
 HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -66,10 +64,11 @@ def make_app(session: Session, *, token: str, port: int) -> ASGIApp:
 
     async def static(request: Request) -> Response:
         name = request.path_params["name"]
+        kind = "text/css" if name.endswith(".css") else "text/javascript"
         if name in PAGE:
-            return Response(_file("brgcl.review", f"page/{name}"), media_type=PAGE[name])
-        if name in SHARED:
-            return Response(_file("brgcl.report", f"static/{name}"), media_type=SHARED[name])
+            return Response(_file("brgcl.review", f"page/{name}"), media_type=kind)
+        if name in SHARED:  # with the report
+            return Response(_file("brgcl.report", f"static/{name}"), media_type=kind)
         return PlainTextResponse("not found", 404)
 
     async def run(request: Request) -> Response:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from brgcl.errors import BrgclError, InputError
 from brgcl.review.content import Content, number
-from brgcl.review.decisions import Choice, Decisions, holds
-from brgcl.review.estimate import ErrorLeft, error_left
+from brgcl.review.decisions import Choice, Decisions
 from brgcl.review.queue import draw_unflagged, order_queue
-from brgcl.review.replay import Event, Kind, State
+from brgcl.review.replay import Event, Kind, State, holds
+from brgcl.review.summary import summarise
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +91,7 @@ class Session:
                 "states": [self._state_of(node, state) for node in sorted(touched)],
                 "history": self._history(state),
                 "undoable": state.undoable(self.who),
-                "summary": self._summary(state),
+                "summary": summarise(self.content, state, self._drawn),
             }
 
     def decide(
@@ -219,52 +219,4 @@ class Session:
     def summary(self) -> dict[str, Any]:
         """Return how far the review is and how many labels are still wrong; JSON-ready."""
         with self._lock:
-            return self._summary(self.decisions.state())
-
-    def _summary(self, state: State) -> dict[str, Any]:
-        suspects = self.content.suspects
-        flagged = suspects["is_error"].to_numpy(dtype=bool)
-        events = {
-            self.content.place[event.node]: event
-            for event in state.decided()
-            if holds(event, self.content.labels)
-        }
-        changed = sum(event.label != event.given for event in events.values())
-        return {
-            "num_labelled": len(suspects),
-            "num_suspects": int(flagged.sum()),
-            "num_decided": len(events),
-            "num_suspects_decided": int(flagged[list(events)].sum()) if events else 0,
-            "num_changed": changed,
-            "num_drawn": len(self._drawn),
-            "error_left": self._error_left(events).to_dict(),
-        }
-
-    def _error_left(self, events: dict[int, Event]) -> ErrorLeft:
-        import numpy as np
-
-        suspects, run = self.content.suspects, self.content.fingerprint
-        suggested = suspects["suggested"].to_numpy()
-        masks = {
-            name: np.zeros(len(suspects), dtype=bool)
-            for name in ("looked_at", "bulk", "label_wrong", "suggestion_wrong", "decided")
-        }
-        for place, event in events.items():
-            masks["bulk"][place] = event.bulk and event.run == run
-            masks["decided"][place] = not masks["bulk"][place]
-            masks["looked_at"][place] = not event.bulk and event.run == run
-            masks["label_wrong"][place] = event.label != event.given
-            masks["suggestion_wrong"][place] = event.label != suggested[place]
-        drawn = np.zeros(len(suspects), dtype=bool)
-        drawn[self._drawn] = True
-        return error_left(
-            suspects["score"].to_numpy(dtype=float),
-            suspects["probability"].to_numpy(dtype=float),
-            suspects["is_error"].to_numpy(dtype=bool),
-            drawn,
-            looked_at=masks["looked_at"],
-            bulk=masks["bulk"],
-            label_wrong=masks["label_wrong"],
-            suggestion_wrong=masks["suggestion_wrong"],
-            decided=masks["decided"],
-        )
+            return summarise(self.content, self.decisions.state(), self._drawn)

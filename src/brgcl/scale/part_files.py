@@ -18,9 +18,10 @@ import numpy as np
 from torch import Tensor
 
 from brgcl.atomic_files import refusing_damage, write_json
+from brgcl.data.graph_folder import map_array
 from brgcl.method.attributes import Preparation
 from brgcl.method.sparse import csr_tensor, is_sparse
-from brgcl.scale.parts import PartGraph, map_array
+from brgcl.scale.parts import PartGraph
 
 ABOUT = "about.json"
 GRAPH = ("crow", "col", "weight", "starts", "given")

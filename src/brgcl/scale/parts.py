@@ -1,18 +1,15 @@
 """A graph by parts: nodes in the order of their parts, attributes and edges where they lie."""
 
 import itertools
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.method.attributes import Preparation
-from brgcl.method.sparse import Matrix, csr_tensor, is_sparse
+from brgcl.method.sparse import Matrix, csr_tensor, is_sparse, row_entries, take_rows
 from brgcl.scale.partition import partition
 
 ENTRIES = 1 << 22  # entries of the adjacency that are moved at once
@@ -22,7 +19,7 @@ ENTRIES = 1 << 22  # entries of the adjacency that are moved at once
 class PartGraph:
     """A graph whose nodes are numbered part by part.
 
-    Any tensor may be memory-mapped (`map_array`); none is copied as a whole.
+    Any tensor may be memory-mapped (`data.graph_folder.map_array`); none is copied as a whole.
 
     Attributes:
         crow: Start of each node's neighbours, `(N + 1,)`.
@@ -159,14 +156,6 @@ def split_graph(
     return ordered
 
 
-def row_entries(crow: Tensor, nodes: Tensor) -> tuple[Tensor, Tensor]:
-    """Number of entries of each row, `(n,)`, and where they are stored, row after row."""
-    first = crow[nodes]
-    counts = crow[nodes + 1] - first
-    shift = first - (counts.cumsum(0) - counts)
-    return counts, torch.arange(int(counts.sum())) + shift.repeat_interleave(counts)
-
-
 def rows_with_loops(graph: PartGraph, nodes: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
     """Neighbours of some nodes, each node itself first.
 
@@ -186,21 +175,3 @@ def rows_with_loops(graph: PartGraph, nodes: Tensor) -> tuple[Tensor, Tensor, Te
     weight = torch.ones(len(ends))
     weight[others] = graph.weight[entries].float()
     return starts, ends, weight
-
-
-def map_array(path: Path) -> Tensor:
-    """A tensor that reads a `.npy` file where it lies; it must not be written to."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
-        return torch.from_numpy(np.load(path, mmap_mode="r"))
-
-
-def take_rows(x: Tensor, rows: Tensor) -> Tensor:
-    """Some rows of a matrix, dense or CSR, in the same layout."""
-    if not is_sparse(x):
-        return x[rows]
-    counts, entries = row_entries(x.crow_indices(), rows)
-    crow = torch.zeros(len(rows) + 1, dtype=torch.long)
-    crow[1:] = counts.cumsum(0)
-    shape = (len(rows), x.shape[1])
-    return csr_tensor(crow, x.col_indices()[entries], x.values()[entries], shape)

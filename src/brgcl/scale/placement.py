@@ -1,7 +1,6 @@
 """Whole or by parts: the graph that a plan asks for, its representations, and its name."""
 
 import dataclasses
-import logging
 
 import torch
 import torch.nn.functional as F
@@ -14,13 +13,11 @@ from brgcl.method.attributes import Preparation
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import check_device, prepare
-from brgcl.method.sparse import Matrix, is_sparse
+from brgcl.method.sparse import Matrix, is_sparse, take_rows
 from brgcl.method.train import AnyEncoder
 from brgcl.scale.inference import encode_by_blocks
 from brgcl.scale.memory import Plan, Size, make_plan
-from brgcl.scale.parts import PartGraph, split_graph, take_rows
-
-log = logging.getLogger("brgcl")
+from brgcl.scale.parts import PartGraph, split_graph
 
 NAMED_ROWS = 1000  # rows of attributes that tell a stored graph from others
 
@@ -46,8 +43,6 @@ def place_graph(
         config: Settings.
     """
     check_device(config.device)
-    if plan.mode == "partitioned":
-        log.info("%s", plan)
     if isinstance(graph, PartGraph):
         return dataclasses.replace(graph, preparation=preparation)
     if plan.mode == "partitioned":

@@ -101,10 +101,9 @@ class Ranks(Processes):
         try:
             yield
         except RuntimeError as error:
-            reason = re.sub(r"^\[[^]]*\] ", "", str(error)).partition(". ")[0]  # no source line
             raise BrgclError(
                 f"rank {self.rank} of {self.size} lost another rank, whose own message says why "
-                f"({reason}); the same command goes on from the last checkpoint"
+                f"({first_sentence(error)}); the same command goes on from the last checkpoint"
             ) from error
 
 
@@ -116,6 +115,7 @@ def join_ranks(timeout: float = TIMEOUT) -> Ranks:
 
     Raises:
         InputError: This process was not started by torchrun.
+        BrgclError: The others cannot be reached.
     """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         raise InputError(
@@ -127,12 +127,31 @@ def join_ranks(timeout: float = TIMEOUT) -> Ranks:
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         backend = "cpu:gloo,cuda:nccl"
     wait = timedelta(seconds=timeout)
-    store, rank, size = next(dist.rendezvous("env://", timeout=wait))  # type: ignore[attr-defined]
-    # torchrun keeps its store over restarts: without a prefix, addresses of dead ranks are found
-    attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    store = dist.PrefixStore(f"brgcl/{attempt}", store)  # type: ignore[attr-defined]
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
+    try:
+        store, rank, size = next(dist.rendezvous("env://", timeout=wait))  # type: ignore[attr-defined]
+        # torchrun keeps its store over restarts, and in it the addresses of dead ranks
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        store = dist.PrefixStore(f"brgcl/{attempt}", store)  # type: ignore[attr-defined]
+        dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=wait)
+    except (RuntimeError, ValueError) as error:
+        raise BrgclError(unreachable(timeout, error)) from error
     return Ranks()
+
+
+def unreachable(timeout: float, error: Exception) -> str:
+    """What to say when ranks cannot connect."""
+    rank, size = (os.environ.get(name, "?") for name in ("RANK", "WORLD_SIZE"))
+    address = ":".join(os.environ.get(name, "?") for name in ("MASTER_ADDR", "MASTER_PORT"))
+    return (
+        f"rank {rank} of {size} could not join the others at {address} within {timeout:g} seconds "
+        f"({first_sentence(error)}); start all ranks, check that this address can be reached from "
+        "every machine, and name the network device in GLOO_SOCKET_IFNAME if gloo takes another one"
+    )
+
+
+def first_sentence(error: Exception) -> str:
+    """What PyTorch says went wrong, without the line of its source and without its stack."""
+    return re.sub(r"^\[[^]]*\] ", "", str(error)).partition("\n")[0].partition(". ")[0].rstrip(".")
 
 
 def leave_ranks(ranks: Ranks) -> None:

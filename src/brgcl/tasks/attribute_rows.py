@@ -27,8 +27,13 @@ def attribute_rows(x: Matrix, transition: Matrix) -> tuple[Tensor, Tensor]:
         transition: Row-stochastic adjacency with self-loops, `(N, N)`.
     """
     own = leading_rows(x, OWN_COLUMNS)
+    return F.normalize(own, dim=1), rows_around(own, transition)
+
+
+def rows_around(own: Tensor, transition: Matrix) -> Tensor:
+    """Spread rows over the graph, and cut them to unit rows of few columns, `(N, <= 64)`."""
     around = propagate_from(own, transition, SPREAD["alpha"], int(SPREAD["T"]))
-    return F.normalize(own, dim=1), F.normalize(principal_rows(around, AROUND_COLUMNS), dim=1)
+    return F.normalize(principal_rows(around, AROUND_COLUMNS), dim=1)
 
 
 def leading_rows(x: Matrix, columns: int) -> Tensor:

@@ -52,6 +52,7 @@ class BayesFit:
         coupling: How far predictions are smoothed over the graph; 0 = not at all.
         held_out: Number of labels that were predicted without having been seen.
         agreement: How many of them each target predicts as given.
+        right: Which of them the target that was taken predicts as given.
         predictor: Rows to probabilities, before smoothing.
         neighbours: Row-stochastic adjacency of the nodes it was fitted on, without loops, or None.
     """
@@ -61,6 +62,7 @@ class BayesFit:
     coupling: float
     held_out: int
     agreement: dict[Target, int]
+    right: Tensor
     predictor: Predictor
     neighbours: Matrix | None
 
@@ -135,7 +137,9 @@ def believe(
     noise.run_em(z, labels, C, neighbours, kappa["noise"])
     agreement = {name: int(right[name].sum()) for name in TARGETS}
     predictor = fit_target(target, z, noise, estimator)
-    return BayesFit(noise, target, kappa[target], len(given), agreement, predictor, neighbours)
+    return BayesFit(
+        noise, target, kappa[target], len(given), agreement, right[target], predictor, neighbours
+    )
 
 
 def held_out_predictions(

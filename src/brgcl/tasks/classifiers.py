@@ -32,6 +32,7 @@ class LabelledRows:
         num_classes: C; a class may be without a label.
         transition: Row-stochastic adjacency, for soft labels; None without a graph.
         validation: Labels of other nodes that only choose, -1 = none, `(N,)`.
+        x: Scaled attributes of the nodes, which may be tried too, `(N, F)`.
     """
 
     z: Tensor
@@ -39,6 +40,7 @@ class LabelledRows:
     num_classes: int
     transition: Matrix | None = None
     validation: Tensor | None = None
+    x: Matrix | None = None
 
     @property
     def nodes(self) -> Tensor:

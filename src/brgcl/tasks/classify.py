@@ -9,10 +9,11 @@ Five named classifiers:
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"`, the default, takes bayes. Where there are validation labels it moves on to centroid,
-logistic or mlp if that one is right on clearly more of them: by at least two standard errors of
-the paired difference. A tie, or a few nodes more or less, never changes the choice. Labels used to
-choose are never fitted.
+`rule="auto"`, the default, takes bayes. Where neighbours are found to be of other classes it may
+fit bayes to the attributes of the nodes instead (`own_attributes.py`). Where there are validation
+labels it moves on to centroid, logistic or mlp if that one is right on clearly more of them: by at
+least two standard errors of the paired difference. A tie, or a few nodes more or less, never
+changes the choice. Labels used to choose are never fitted.
 
 `rule="best"` takes the one of the last four that agrees best with validation labels, however small
 its lead, and lets them choose an epoch of the perceptron too; without them it takes the centroid
@@ -35,7 +36,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
-from brgcl.tasks import choose
+from brgcl.tasks import choose, own_attributes
 from brgcl.tasks.bayes_rule import believe
 from brgcl.tasks.checks import (
     check_classes,
@@ -164,7 +165,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             held = encode_with(classes, validation, N, "validation labels")
             known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
         given = torch.from_numpy(codes).to(device)
-        labelled = LabelledRows(rows, given, len(classes), transition, known)
+        x = own_attributes.of_graph(graph) if self.rule == "auto" and graph is not None else None
+        labelled = LabelledRows(rows, given, len(classes), transition, known, x)
         self.classes_, self.num_classes_, self.n_features_in_ = classes, len(classes), rows.shape[1]
         self.rule_, self.scores_, self._predictor = self._choose(labelled)
         return self
@@ -208,17 +210,32 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
                 rows = replace(rows, validation=None)
             names = AUTO_CANDIDATES if self.rule == "auto" else CANDIDATES
             fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in names}
+            if self.rule == "auto":
+                fitted |= own_attributes.fit_attributes(rows, fitted["bayes"])
             right = choose.right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
             name = choose.most_cautious(right) if self.rule == "auto" else choose.most_right(right)
             return name, choose.shares(right), fitted[name]
         if self.rule == "auto":  # it has a check of its own, by labels that are held out
-            return "bayes", {}, self._fit_rule("bayes", rows)
+            return self._choose_rows(rows)
         folds = choose.stratified_folds(rows.labels, self.seed)
         if folds is None:
             return FIXED_RULE, {}, self._fit_rule(FIXED_RULE, rows)
         right = choose.right_nodes(self._held_out(rows, folds), rows.labels)
         name = self._choose_held_out(right)
         return name, choose.shares(right), self._fit_rule(name, rows)
+
+    def _choose_rows(self, rows: LabelledRows) -> Chosen:
+        """Take representations; where edges say little, attributes unless those are clearly better.
+
+        All have predicted the same labels without having seen them.
+        """
+        by_rows = believe(rows.z, rows.labels, rows.num_classes, rows.transition)
+        fitted = own_attributes.fit_attributes(rows, by_rows)
+        if not fitted:
+            return "bayes", {}, by_rows
+        right = {name: f.right for name, f in fitted.items()} | {"bayes": by_rows.right}
+        name = choose.most_cautious(right)
+        return name, choose.shares(right), fitted.get(name, by_rows)
 
     def _choose_held_out(self, right: dict[str, Tensor]) -> str:
         return (

@@ -71,6 +71,16 @@ def mask(certain: Any, num_nodes: int) -> Tensor:
     return known
 
 
+def earlier(labels_before: Any, classes: Classes, num_nodes: int) -> Tensor | None:
+    """Codes of the labels before a review, -1 = unlabelled or another class, `(N,)`."""
+    if labels_before is None:
+        return None
+    names, codes = encode_classes(labels_before, num_nodes)
+    place = {name: code for code, name in enumerate(classes.tolist())}
+    code = np.array([*(place.get(name, -1) for name in names.tolist()), -1])
+    return torch.from_numpy(code[codes])
+
+
 def confidences(confidence: Any, num_nodes: int) -> NDArray[np.float64]:
     """Confidence of each node in its cluster, `(N,)`; NaN by default."""
     if confidence is None:

@@ -31,6 +31,7 @@ from brgcl.tasks.label_error_inputs import (
     at_least_two_classes,
     attributes,
     confidences,
+    earlier,
     mask,
     probabilities,
     representations,
@@ -127,6 +128,7 @@ def find_label_errors(
     graph: "Data | None" = None,
     pred_probs: Any = None,
     certain: Any = None,
+    labels_before: Any = None,
     confidence: Any = None,
     fdr: float = 0.1,
     seed: int = 0,
@@ -141,6 +143,8 @@ def find_label_errors(
         pred_probs: Class probabilities of every node, `(N, C)`, from a model that was fitted
             without the node's own label; they are used instead of ours.
         certain: Mask of labels that are known to be right, `(N,)`.
+        labels_before: Labels as they were before somebody decided on the certain ones, `(N,)`;
+            they show how labels are confused.
         confidence: Confidence of each node in its cluster, `(N,)`; it is only shown.
         fdr: Share of right labels that is allowed among those flagged.
         seed: Seed of the cross-validation.
@@ -155,8 +159,8 @@ def find_label_errors(
         `frame.attrs` holds the summary `LabelErrors.to_dict()`.
     """
     return judge_labels(
-        z, labels, graph=graph, pred_probs=pred_probs, certain=certain, confidence=confidence,
-        fdr=fdr, seed=seed, report=report,
+        z, labels, graph=graph, pred_probs=pred_probs, certain=certain,
+        labels_before=labels_before, confidence=confidence, fdr=fdr, seed=seed, report=report,
     ).frame  # fmt: skip
 
 
@@ -167,6 +171,7 @@ def judge_labels(
     graph: "Data | None" = None,
     pred_probs: Any = None,
     certain: Any = None,
+    labels_before: Any = None,
     confidence: Any = None,
     fdr: float = 0.1,
     seed: int = 0,
@@ -179,6 +184,7 @@ def judge_labels(
     N = len(zs[0])
     classes, codes = at_least_two_classes(labels, N)
     given, right = torch.from_numpy(codes), mask(certain, N)
+    before = earlier(labels_before, classes, N)
     shown = confidences(confidence, N)
     transition = None if graph is None else transition_without_attributes(graph, N)
     neighbours = None if transition is None else without_loops(transition)
@@ -187,10 +193,10 @@ def judge_labels(
         rows = [*zs, *attributes(graph, transition)]
         if int((given >= 0).sum()) > MANY:
             rows = [principal_rows(one, COLUMNS) for one in rows]
-        data = Labelled(joined, rows, given, len(classes), right, neighbours)
+        data = Labelled(joined, rows, given, len(classes), right, neighbours, before)
         found = predict_out_of_fold(data, seed, report)
     else:
-        data = Labelled(joined, [], given, len(classes), right)
+        data = Labelled(joined, [], given, len(classes), right, before=before)
         found = calibrate(data, probabilities(pred_probs, N, classes), seed)
     names = [class_name(label, graph) for label in classes.tolist()]
     ids = None if graph is None else graph.get("node_ids")
@@ -239,7 +245,8 @@ def _judge(
             "evidence": reasons["evidence"],
         }
     )
-    free = judged & ~certain
+    known = judged & (data.observed[nodes] >= 0)
+    observed = F.one_hot(data.observed[nodes[known]], C).to(q)
     among = {c: score[judged & (given == c)] for c in range(C)}
     errors = LabelErrors(
         frame=frame,
@@ -248,9 +255,7 @@ def _judge(
         given=given,
         pred_probs=found.p,
         posterior=q,
-        transition=estimated_transition(
-            q[free], one_hot[free].to(q), transition_prior(len(given), C)
-        ),
+        transition=estimated_transition(q[known], observed, transition_prior(len(given), C)),
         error_rate=1 - float(score[judged].mean()) if bool(judged.any()) else 0.0,
         error_interval=noise_interval(score[judged]) if bool(judged.any()) else (0.0, 1.0),
         error_rate_by_class={names[c]: 1 - float(s.mean()) for c, s in among.items() if len(s)},

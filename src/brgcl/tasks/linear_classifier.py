@@ -21,6 +21,7 @@ from brgcl.tasks.classifiers import (
 )
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.label_noise import log, without_loops
+from brgcl.tasks.own_attributes import ByAttributes
 
 FORMAT = "brgcl-classifier-1"
 
@@ -53,7 +54,9 @@ class LinearClassifier:
             classifier: A fitted classifier whose labels were numbers of classes.
             class_names: Names of all classes.
         """
-        predictor, coupling = classifier._predictor, 0.0
+        predictor, coupling, rule = classifier._predictor, 0.0, classifier.rule_
+        if isinstance(predictor, ByAttributes):  # nodes that it has not seen go by their rows
+            predictor, rule = predictor.others, "bayes"
         if isinstance(predictor, BayesFit):
             coupling, predictor = predictor.coupling, predictor.predictor
         parts = _linear_parts(predictor) if isinstance(predictor, partial) else None
@@ -63,7 +66,7 @@ class LinearClassifier:
         places = torch.as_tensor(classifier.classes_).long()
         every = weight.new_zeros(len(weight), len(class_names)).index_copy(1, places, weight)
         absent = bias.new_full((len(class_names),), -torch.inf).index_copy(0, places, bias)
-        return cls(every, absent, tuple(class_names), coupling, classifier.rule_)
+        return cls(every, absent, tuple(class_names), coupling, rule)
 
     def predict_proba(self, z: Tensor, graph: Data | None = None) -> Tensor:
         """Class probabilities, `(N, C)`.

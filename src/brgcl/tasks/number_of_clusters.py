@@ -24,6 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from brgcl.machine import one_thread
 from brgcl.method.centering import smooth_rows
 from brgcl.method.coarsened import cluster_path, coarsened_dp_means
 from brgcl.method.dpmeans import Clustering, cluster_sums, k_means
@@ -98,8 +99,8 @@ def number_of_clusters(
         h: Representations, centred and of unit length, `(N, D)`. Of more than `MAX_ROWS` rows a
             random sample is looked at; then all rows, or `MANY_ROWS` of them, move the clusters
             that were found, and all rows join them.
-        transition: Row-stochastic adjacency, `(N, N)`. Where the number depends on the price, rows
-            are averaged over it and looked at again.
+        transition: Row-stochastic adjacency, `(N, N)`. Where there is no plateau, rows are averaged
+            over it and looked at again; where no structure was found, only a plateau counts then.
         price: Price per cluster, a share of the scatter; None looks for a plateau first.
         prices: Prices of the path.
         stability: Whether to compare the clusters of random halves, which costs five more paths.
@@ -111,10 +112,14 @@ def number_of_clusters(
         3
     """
     options = {"price": price, "prices": prices, "stability": stability, "seed": seed}
-    found = _look(h, **options)  # type: ignore[arg-type]
-    if transition is not None and found.rule == "price":
-        h = smooth_rows(h, transition)
+    with one_thread():
         found = _look(h, **options)  # type: ignore[arg-type]
+    if transition is not None and found.rule != "plateau":
+        smooth = smooth_rows(h, transition)
+        with one_thread():
+            again = _look(smooth, **options)  # type: ignore[arg-type]
+        if found.rule == "price" or again.rule == "plateau":
+            h, found = smooth, again
     step = -(-len(h) // MANY_ROWS)
     settled = k_means(h[::step], found.centers)  # rows that are not centred
     if step > 1:
@@ -131,7 +136,10 @@ def number_of_clusters(
 def _look(
     h: Tensor, *, price: float | None, prices: Sequence[float], stability: bool, seed: int
 ) -> ClusterNumber:
-    """Find the number of clusters on a sample of rows, and the centres of the sample's clusters."""
+    """Find the number of clusters on a sample of rows, and the centres of the sample's clusters.
+
+    With one thread: products of so few rows take less time than threads that wait for each other.
+    """
     generator = torch.Generator().manual_seed(seed)
     ordered = tuple(sorted({*prices, price or PRICE}, reverse=True))
     if len(h) > MAX_ROWS:

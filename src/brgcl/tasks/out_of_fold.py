@@ -54,6 +54,9 @@ class Labelled:
         num_classes: C; a class may be without a label.
         certain: Mask of labels that are known to be right, `(N,)`.
         neighbours: Row-stochastic adjacency without loops, or None.
+        before: Labels before somebody decided on the certain ones, -1 = unknown, `(N,)`; None if
+            they are unknown. The pairs of both tell how labels are confused; without them, the
+            clearest errors are missing from that estimate as soon as they are reviewed.
     """
 
     z: Tensor
@@ -62,6 +65,12 @@ class Labelled:
     num_classes: int
     certain: Tensor
     neighbours: Matrix | None = None
+    before: Tensor | None = None
+
+    @property
+    def observed(self) -> Tensor:
+        """Labels as they were given, -1 = unknown, `(N,)`: they went through the noise."""
+        return self.labels.masked_fill(self.certain, -1) if self.before is None else self.before
 
     @property
     def nodes(self) -> Tensor:
@@ -143,7 +152,10 @@ def judge_folds(
         x = predictors_without(i)
         seen = outside.index_fill(0, data.nodes, True).index_fill(0, fold, False)
         around = 0 if data.neighbours is None else 2
-        w, T = weights(x[seen], data.labels[seen], data.certain[seen], neighbours=around)
+        w, T = weights(
+            x[seen], data.labels[seen], data.certain[seen],
+            observed=data.observed[seen], neighbours=around,
+        )  # fmt: skip
         p[fold] = (x[fold] @ w).softmax(1)
         q[fold] = believed(p[fold], T, data.labels[fold], data.certain[fold])
     return OutOfFold(p[data.nodes], q[data.nodes])
@@ -174,7 +186,12 @@ def predictors(data: Labelled, hidden: Tensor) -> Tensor:
 
 
 def weights(
-    x: Tensor, given: Tensor, certain: Tensor, *, neighbours: int = 0
+    x: Tensor,
+    given: Tensor,
+    certain: Tensor,
+    *,
+    observed: Tensor | None = None,
+    neighbours: int = 0,
 ) -> tuple[Tensor, Tensor]:
     """Find w and T that maximise sum_j log (softmax(x_j w) T)[l_j], with priors, by EM.
 
@@ -184,14 +201,18 @@ def weights(
     Args:
         x: Log-probabilities, and last what neighbours say, `(L, C, R)`.
         given: Labels, `(L,)`.
-        certain: Mask of labels that are right; T says nothing of them, `(L,)`.
+        certain: Mask of labels that are right, `(L,)`.
+        observed: Labels that T speaks of, -1 = none, `(L,)`: in the place of a label that is right,
+            the one that stood there before; default: T says nothing of labels that are right.
         neighbours: How many of the predictors are those of neighbours.
     """
     C, R = x.shape[1:]
     own = R - neighbours
     centre = torch.cat([x.new_full((own,), 1 / own), x.new_zeros(R - own)])
     precision = torch.cat([x.new_full((own,), 10.0), x.new_full((R - own,), 0.25)])
-    one_hot, free = F.one_hot(given, C).to(x), ~certain
+    observed = given.masked_fill(certain, -1) if observed is None else observed
+    known = observed >= 0
+    one_hot = F.one_hot(observed[known], C).to(x)
     prior = transition_prior(len(given), C)
     w, T = centre.clone(), noise_matrix(0.2, C).to(x)
     for step in range(STEPS):
@@ -199,7 +220,7 @@ def weights(
         q = believed(p, T, given, certain)
         before = T
         if step >= FIRST:
-            T = mostly_right(estimated_transition(q[free], one_hot[free], prior))
+            T = mostly_right(estimated_transition(q[known], one_hot, prior))
         mean = torch.einsum("lc,lcr->lr", p, x)
         gradient = torch.einsum("lc,lcr->r", q - p, x) - precision * (w - centre)
         curvature = torch.einsum("lcr,lcs->rs", p[:, :, None] * x, x) - mean.T @ mean

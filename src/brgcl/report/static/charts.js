@@ -75,8 +75,10 @@ const BrgclCharts = (() => {
     const marker = drawn("line", { class: "marker", y1: 8, y2: height - bottom, x1: -9, x2: -9 }, picture);
     const readout = element("span", "readout", caption);
     const say = (i) => {
-      const parts = series.map(({ name, values }) => (series.length > 1 ? `${name} ` : "") + short(values[i]));
-      readout.textContent = parts.join(" · ") + (i === xs.length - 1 ? "" : ` at ${xs[i]}`);
+      const parts = series.map(({ name, values }, number) =>
+        element("span", series.length > 1 ? `key-${number}` : "", null,
+          (number ? " " : "") + (series.length > 1 ? `${name} ` : "") + short(values[i])));
+      readout.replaceChildren(...parts, i === xs.length - 1 ? "" : ` at ${xs[i]}`);
     };
     say(xs.length - 1);
     picture.addEventListener("pointermove", (event) => {
@@ -100,7 +102,7 @@ const BrgclCharts = (() => {
   function columns(title, entries) {
     const figure = element("figure", "chart");
     element("figcaption", "", figure, title);
-    const plot = element("div", "columns", figure);
+    const plot = element("div", entries.length > 8 ? "columns dense" : "columns", figure);
     const top = Math.max(1, ...entries.map(({ count }) => count));
     for (const { name, count } of entries) {
       const column = element("div", "column", plot);
@@ -146,6 +148,8 @@ const BrgclCharts = (() => {
       cell.scope = "col";
       element("span", "", cell, name).title = name;
     }
+    const others = matrix.flatMap((shares, i) => shares.filter((_, j) => j !== i));
+    const most = others.reduce((a, b) => Math.max(a, b), 0.05); // the darkest; the diagonal is pale
     const cells = matrix.map((shares, i) => {
       const line = element("tr", "", body);
       const label = element("th", "", line, names[i]);
@@ -156,8 +160,10 @@ const BrgclCharts = (() => {
         cell.title = describe(i, j);
         cell.setAttribute("aria-label", describe(i, j));
         cell.tabIndex = -1;
-        cell.style.backgroundColor = `rgb(var(--heat) / ${(Math.sqrt(share) * 0.9).toFixed(3)})`;
-        cell.classList.toggle("deep", share > 0.45);
+        const depth = i === j ? 0.06 : 0.04 + 0.86 * (share / most) ** 0.7;
+        cell.style.backgroundColor = `rgb(var(--heat) / ${depth.toFixed(3)})`;
+        cell.classList.toggle("mid", depth > 0.6);
+        cell.classList.toggle("deep", depth > 0.79);
         return cell;
       });
     });

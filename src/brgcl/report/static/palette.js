@@ -22,9 +22,10 @@ const BrgclPalette = (() => {
   const SHAPES = 9;
 
   function theme() {
+    if (matchMedia("print").matches) return "light"; // so is paper
     const chosen = document.documentElement.dataset.theme;
     if (chosen === "dark" || chosen === "light") return chosen;
-    return window.matchMedia && matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   }
 
   function parse(hex) {
@@ -50,6 +51,43 @@ const BrgclPalette = (() => {
     const low = Math.min(Math.floor(place), stops.length - 2);
     const [a, b] = [parse(stops[low]), parse(stops[low + 1])];
     return a.map((value, i) => Math.round(value + (b[i] - value) * (place - low)));
+  }
+
+  /** Give the nodes of a map their colours and shapes, in place.
+   *
+   * colouring as in map.js; hidden = codes that are not drawn, visible = mask of nodes that are not
+   * dimmed, or null. Returns the order in which they are drawn: the last lie on top. */
+  function paint(colouring, placed, hidden, visible, colours, shapes) {
+    const known = new Map();
+    const numbers = Array.from({ length: 256 }, (_, i) => ofNumber(i / 255, colouring.scale));
+    const none = ofClass(-1);
+    const back = [];
+    let front = [];
+    for (const i of placed) {
+      let rgb;
+      let code = -1;
+      if (colouring.kind === "class") {
+        code = colouring.codes[i];
+        if (!known.has(code)) known.set(code, ofClass(code));
+        rgb = known.get(code);
+        shapes[i] = shapeOf(code);
+      } else {
+        const value = colouring.values[i];
+        rgb = value >= 0 ? numbers[Math.min(255, Math.round(value * 255))] : none;
+        shapes[i] = 0;
+        if (value >= 0) code = 0;
+      }
+      [colours[4 * i], colours[4 * i + 1], colours[4 * i + 2]] = rgb;
+      const dim = visible !== null && !visible[i];
+      colours[4 * i + 3] = hidden.has(code) ? 0 : dim ? 26 : code < 0 ? 150 : 225;
+      (code < 0 || dim ? back : front).push(i);
+    }
+    if (colouring.scale === "suspicion")
+      front = Uint32Array.from(front).sort((a, b) => colouring.values[a] - colouring.values[b]);
+    const order = new Uint32Array(back.length + front.length);
+    order.set(back);
+    order.set(front, back.length);
+    return order;
   }
 
   const css = (rgb) => `rgb(${rgb[0]}, ${rgb[1]}, ${rgb[2]})`;
@@ -88,8 +126,8 @@ const BrgclPalette = (() => {
       path.setAttribute("fill", css(ofClass(Number(path.dataset.code))));
   }
   document.addEventListener("brgcl:theme", recolour);
-  if (window.matchMedia)
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+  for (const query of ["(prefers-color-scheme: dark)", "print"])
+    matchMedia(query).addEventListener("change", recolour);
 
-  return { theme, ofClass, ofNumber, shapeOf, css, swatch };
+  return { theme, ofClass, ofNumber, shapeOf, paint, css, swatch };
 })();

@@ -123,6 +123,30 @@ const BrgclPoints = (() => {
     };
   }
 
+  /** Bring coordinates into [-1, 1].
+   *
+   * Returns the positions, x and y in turn, the indices of the points that have a place, and how far
+   * they reach to both sides; points that have none lie outside, at 9. */
+  function normalise(x, y) {
+    const N = x.length;
+    let [west, east, north, south] = [Infinity, -Infinity, Infinity, -Infinity];
+    const placed = [];
+    for (let i = 0; i < N; i++) {
+      if (!(Number.isFinite(x[i]) && Number.isFinite(y[i]))) continue;
+      west = Math.min(west, x[i]); east = Math.max(east, x[i]);
+      north = Math.min(north, y[i]); south = Math.max(south, y[i]);
+      placed.push(i);
+    }
+    const half = Math.max(east - west, south - north) / 2 || 1;
+    const positions = new Float32Array(2 * N).fill(9);
+    for (const i of placed) {
+      positions[2 * i] = (x[i] - (west + east) / 2) / half;
+      positions[2 * i + 1] = (y[i] - (north + south) / 2) / half;
+    }
+    const reach = [(east - west) / 2 / half || 1, (south - north) / 2 / half || 1];
+    return { positions, placed: Uint32Array.from(placed), reach };
+  }
+
   /** Squares of a grid with the points in each, to find the point under the pointer. */
   function grid(positions, placed) {
     const side = Math.max(1, Math.min(512, Math.ceil(Math.sqrt(placed.length / 2))));
@@ -154,6 +178,7 @@ const BrgclPoints = (() => {
   }
 
   return {
+    normalise,
     grid,
     open: (canvas, positions) => withWebGL(canvas, positions),
     openPlain: (canvas, positions) => onPlainCanvas(canvas, positions),

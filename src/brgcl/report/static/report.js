@@ -89,6 +89,7 @@ const BrgclReport = (() => {
 
   function label(run, code, cell) {
     cell.classList.add("labelled");
+    cell.classList.toggle("long", run.name(code).length > 22);
     cell.append(BrgclPalette.swatch(code), element("span", "", null, run.name(code)));
     cell.title = run.name(code);
   }
@@ -98,10 +99,10 @@ const BrgclReport = (() => {
     const s = run.suspects;
     const has = (name) => s[name] !== null && s[name] !== undefined;
     const columns = [
-      { name: "node", title: "Node", width: "minmax(4rem, 0.8fr)", value: (r) => run.ids[s.node[r]] },
-      { name: "given", title: "Given", width: "minmax(5rem, 1.3fr)", value: (r) => run.name(s.given[r]),
+      { name: "node", title: "Node", width: "minmax(4rem, 0.6fr)", value: (r) => run.ids[s.node[r]] },
+      { name: "given", title: "Given", width: "minmax(5rem, 1.6fr)", value: (r) => run.name(s.given[r]),
         fill: (r, cell) => label(run, s.given[r], cell), wide: true },
-      { name: "suggested", title: "Suggested", width: "minmax(5rem, 1.3fr)",
+      { name: "suggested", title: "Suggested", width: "minmax(5rem, 1.6fr)",
         value: (r) => run.name(s.suggested[r]), fill: (r, cell) => label(run, s.suggested[r], cell), wide: true },
       { name: "labels", title: "Given, suggested", width: "minmax(6rem, 2.4fr)", narrow: true,
         value: (r) => run.name(s.given[r]), fill: (r, cell) => {

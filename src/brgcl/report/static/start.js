@@ -2,7 +2,7 @@
 "use strict";
 
 (() => {
-  const { element, percent, short } = BrgclCharts;
+  const { element } = BrgclCharts;
   const { find } = BrgclReport;
   const run = BrgclReport.open(JSON.parse(find("data").textContent));
   const { data } = run;
@@ -40,25 +40,39 @@
     const row = run.rowOf.get(i);
     if (row !== undefined && run.suspects.nearest && run.suspects.nearest[row]) {
       parts.push(element("h3", "", null, "Nearest labelled nodes"));
-      parts.push(element("p", "note", null, run.suspects.nearest[row]));
+      parts.push(nearest(run.suspects.nearest[row]));
     }
     if (run.neighbours) {
       const title = near.length ? `${near.length} neighbour${near.length > 1 ? "s" : ""}` : "No neighbours";
       parts.push(element("h3", "", null, title));
-      const list = element("div", "neighbours");
-      const codes = Object.values(run.labels)[0]?.codes;
-      for (const j of near.slice(0, 24)) {
-        const button = element("button", "legend-entry", list);
-        button.type = "button";
-        if (codes) button.append(BrgclPalette.swatch(codes[j]));
-        element("span", "", button, run.ids[j]);
-        if (codes) button.title = run.name(codes[j]);
-        button.addEventListener("click", () => choose(j));
-      }
+      const list = nodeButtons(near.slice(0, 24));
       if (near.length > 24) element("small", "", list, `and ${near.length - 24} more`);
       parts.push(list);
     }
     return box.replaceChildren(...parts);
+  }
+
+  /** Buttons that select nodes, with the colours of their labels. */
+  function nodeButtons(nodes) {
+    const list = element("div", "neighbours");
+    const codes = Object.values(run.labels)[0]?.codes;
+    for (const j of nodes) {
+      const button = element("button", "legend-entry", list);
+      button.type = "button";
+      if (codes) button.append(BrgclPalette.swatch(codes[j]));
+      element("span", "", button, run.ids[j]);
+      if (codes) button.title = run.name(codes[j]);
+      button.addEventListener("click", () => choose(j));
+    }
+    return list;
+  }
+
+  /** "id (label), id (label)" as buttons, or as it is where an id is not in the page. */
+  function nearest(text) {
+    const parts = [...text.matchAll(/(.+?) \((.+?)\)(?:, |$)/g)];
+    const nodes = parts.map(([, id]) => run.ids.indexOf(id));
+    const whole = parts.map(([part]) => part).join("") === text;
+    return whole && !nodes.includes(-1) ? nodeButtons(nodes) : element("p", "note", null, text);
   }
 
   // --- the table and its filters
@@ -72,6 +86,7 @@
     onSelect: (row) => choose(rows.node(row)),
   });
   if (!judged) find("table-title").textContent = "Nodes";
+  else if (!anyError) find("table-title").textContent = "Labels, the most suspicious first";
 
   function passes(row) {
     if (judged) {
@@ -105,8 +120,9 @@
 
   const filters = find("filters");
   const text = element("input", "", filters);
-  Object.assign(text, { type: "search", placeholder: "Filter by id or reason", id: "filter-text" });
-  text.setAttribute("aria-label", "Filter the rows by id or reason");
+  const by = judged ? "id or reason" : "id";
+  Object.assign(text, { type: "search", placeholder: `Filter by ${by}`, id: "filter-text" });
+  text.setAttribute("aria-label", `Filter the rows by ${by}`);
   text.addEventListener("input", () => { wanted.text = text.value.trim().toLowerCase(); filter(); });
 
   function chooser(name, title, used) {
@@ -157,7 +173,8 @@
     const x = BrgclData.places(data.nodes.x);
     const y = BrgclData.places(data.nodes.y);
     map = new BrgclMap(find("map"), { x, y, colourings: offered }, {
-      colouring: anyError ? "suspicion" : undefined,
+      colouring: [anyError ? "suspicion" : null, judged ? "given" : "predicted", "cluster"]
+        .find((name) => offered[name]),
       describe: (i) => BrgclReport.describe(run, i),
       onSelect: choose,
       onBox: (nodes) => { wanted.framed = nodes.length ? new Set(nodes) : null; filter(); },
@@ -181,14 +198,6 @@
   choose(anyError ? rows.node(table.rows[0]) : -1);
 
   // --- charts
-  const charts = find("charts");
-  function card(title, ...content) {
-    const made = element("section", "card");
-    element("h2", "", made, title);
-    made.append(...content);
-    charts.append(made);
-    return made;
-  }
   function choosePair(givenName, suggestedName) {
     const code = (name) => run.names.indexOf(name);
     wanted.given = code(givenName);
@@ -199,77 +208,7 @@
     find("suspects").scrollIntoView({ block: "start" });
     table.view.focus({ preventScroll: true });
   }
-  if (judged && data.transition) {
-    const names = data.transition_names;
-    const counts = new Map(data.confusions.map(([a, b, count]) => [`${a}\n${b}`, count]));
-    const heat = BrgclCharts.heat(names, data.transition, {
-      rowTitle: "true", columnTitle: "given",
-      describe: (i, j) => {
-        const count = counts.get(`${names[j]}\n${names[i]}`) || 0;
-        const more = i === j ? "" : `; ${count} suspect${count === 1 ? "" : "s"}`;
-        return `${names[i]} is labelled ${names[j]}: ${percent(data.transition[i][j])}${more}`;
-      },
-      act: (i, j) => choosePair(names[j], names[i]),
-    });
-    const note = "How often nodes of a true class (row) carry a given label (column), estimated. Click a cell to see its suspects.";
-    const made = card("Which labels are confused", heat, element("p", "note", null, note));
-    if (names.length > 8) made.classList.add("broad");
-  }
-  const rates = Object.entries(data.error_rate_by_class).filter(([, rate]) => rate !== null);
-  if (rates.length) {
-    const most = Math.max(0.01, ...rates.map(([, rate]) => rate));
-    rates.sort((a, b) => b[1] - a[1]);
-    card("Estimated errors by class", BrgclCharts.bars(rates.slice(0, 70).map(([name, rate]) => ({
-      name, swatch: BrgclPalette.swatch(run.names.indexOf(name)), share: rate / most, text: percent(rate),
-    }))));
-  }
-  if (data.clusters.length) {
-    const most = data.clusters[0].size;
-    const entries = data.clusters.slice(0, 30).map(({ cluster, size, purity, commonest }) => ({
-      name: commonest === null ? `cluster ${cluster}` : `${cluster}: ${commonest}`,
-      swatch: BrgclPalette.swatch(cluster), share: size / most, part: purity,
-      text: size.toLocaleString("en") + (purity === null ? "" : `, ${Math.round(100 * purity)} %`),
-      hint: purity === null ? undefined : `${percent(purity)} of its labelled nodes are ${commonest}`,
-    }));
-    const more = data.clusters.length > 30 ? ` The 30 largest of ${data.clusters.length}.` : "";
-    const pure = data.clusters.some(({ purity }) => purity !== null)
-      ? "Size, and share of the commonest given label (dark)." : "Size.";
-    card("Clusters", BrgclCharts.bars(entries), element("p", "note", null, pure + more));
-  }
-  const graph = data.graph;
-  const facts = element("dl", "facts");
-  const fact = (name, value) => {
-    const line = element("div", "", facts);
-    element("dt", "", line, name);
-    element("dd", "", line, value);
-  };
-  const count = (value) => value.toLocaleString("en");
-  fact("Nodes", count(graph.num_nodes));
-  if (graph.num_labelled !== undefined) fact("Given labels", count(graph.num_labelled));
-  if (graph.num_edges !== undefined) {
-    fact("Edges", count(graph.num_edges));
-    fact("Mean degree", short(graph.mean_degree));
-    fact("Largest degree", count(graph.max_degree));
-    fact("Isolated nodes", count(graph.isolated));
-    if (graph.homophily !== null) fact("Edges between equal labels", percent(graph.homophily));
-  }
-  const graphCard = card("Graph", facts);
-  if (graph.degrees) graphCard.append(BrgclCharts.columns("Nodes by degree", graph.degrees));
-  if (data.history.epoch && data.history.epoch.length > 1) {
-    const h = data.history;
-    const has = (name) => h[name].some((v) => v !== null);
-    const losses = [["node", "node_loss"], ["prototype", "proto_loss"]]
-      .filter(([, name]) => has(name)).map(([name, column]) => ({ name, values: h[column] }));
-    const one = (title, name, range) => has(name)
-      ? [BrgclCharts.lines(title, h.epoch, [{ name: title, values: h[name] }], range)] : [];
-    const plots = element("div", "plots");
-    plots.append(
-      ...(losses.length ? [BrgclCharts.lines("Contrast loss", h.epoch, losses)] : []),
-      ...one("Effective rank", "effective_rank", { from: 0 }),
-      ...one("Prototypes", "num_prototypes", { from: 0 }),
-      ...one("Confident share", "confident_share", { from: 0, to: 1 }));
-    card("Training", plots).classList.add("broad");
-  }
+  find("charts").append(...BrgclCards.all(run, choosePair));
 
   // --- theme and copying
   const theme = find("theme");

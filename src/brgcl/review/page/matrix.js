@@ -37,9 +37,9 @@ export class Matrix {
       const count = counts[row][column];
       const same = row === column;
       cell.textContent = count || "";
-      const depth = same ? 0.05 : 0.08 + 0.72 * Math.sqrt(share / most);
+      const depth = same ? 0.05 : 0.08 + 0.82 * Math.sqrt(share / most);
       cell.style.background = `rgb(var(--heat) / ${depth})`;
-      cell.style.color = depth > 0.6 ? "var(--card)" : "";
+      cell.style.color = depth > 0.79 ? "var(--card)" : depth > 0.6 ? "var(--on-mid)" : "";
       const chance = this.transition ? `${percent(share)} of ${this.classes[row]} are given as ${this.classes[column]}; ` : "";
       cell.title = `${chance}${count} suspects left`;
       cell.setAttribute("aria-label", `true ${this.classes[row]}, given ${this.classes[column]}: ${cell.title}`);

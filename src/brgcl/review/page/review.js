@@ -3,20 +3,22 @@
  * A "place" is the position of a labelled node in the list of suspects, a "row" that of any node in
  * the graph, a "code" the number of a class. What was decided comes from the server alone. */
 import { chooseClass, confirmBulk, showHelp } from "./dialogs.js";
-import { $, label, length, make, percent } from "./elements.js";
+import { $, make } from "./elements.js";
+import { listenToKeys } from "./keys.js";
 import { Matrix } from "./matrix.js";
+import { nodeLine, quickClasses, showNode, showQuickClasses } from "./node.js";
+import { drawMap, paintProgress } from "./nodes_map.js";
+import { notice, quiet, saved, speak } from "./notices.js";
+import { moment, showHistory, showProgress } from "./progress.js";
 import { Saver, download, read } from "./saving.js";
 
-const PROGRESS = ["to decide", "changed", "kept", "skipped"];
 let run; // what /api/run says
 let states = []; // of each place: { version, skipped, kind, label, who, at, bulk }
 let placeOf; // row -> place
-let inQueue; // places that are flagged or drawn
 let map;
 let matrix;
 let current = null; // place shown, or null
 let row = null; // row shown
-let widest = 0.1; // upper end of the scale of the interval
 let quick = []; // codes of keys 1 to 9
 let ready = false; // whether that node is on the screen: nobody decides on what they do not see
 const filter = { given: -1, suggested: -1 };
@@ -28,6 +30,7 @@ const idOf = (place) => run.nodes.id[run.suspects.row[place]];
 const fits = (place) =>
   (filter.given < 0 || run.suspects.given[place] === filter.given) &&
   (filter.suggested < 0 || run.suspects.suggested[place] === filter.suggested);
+const stateOf = (place) => states[place];
 const isSame = (place) => run.suspects.given[place] === run.suspects.suggested[place];
 const list = () => run.queue.filter(fits);
 
@@ -43,7 +46,6 @@ async function start() {
   $("next").textContent = `brgcl find-errors … --reviewed ${run.run}`;
   states = run.suspects.row.map(() => ({ version: 0, skipped: false }));
   placeOf = new Map(run.suspects.row.map((at, place) => [at, place]));
-  inQueue = new Set(run.queue);
   run.drawn = new Set(run.drawn);
   matrix = new Matrix(run.classes, run.transition, pickCell);
   if (!run.transition) $("matrix-note").textContent = "How many suspects are left, by true class (row) and given label (column). Click a cell to see them alone.";
@@ -52,7 +54,7 @@ async function start() {
     run.classes.forEach((text, code) => $(id).append(make("option", { value: code, textContent: text })));
     $(id).addEventListener("change", () => { filter[field] = Number($(id).value); refilter(); });
   }
-  drawMap();
+  map = drawMap(run, placeOf, stateOf, show);
   merge(run);
   listen();
   if (saver.change) await saver.retry();
@@ -76,6 +78,7 @@ function goOn(from = current) {
 function walk(step) {
   const places = list();
   if (!places.length) return;
+  if (!saver.change) quiet();
   const at = places.indexOf(current);
   const next = at < 0 ? 0 : (at + step + places.length) % places.length;
   show(run.suspects.row[places[next]]);
@@ -105,24 +108,15 @@ async function show(at) {
     return;
   }
   if (row !== at) return;
-  $("shown").hidden = false;
-  $("done").hidden = true;
-  $("node-id").textContent = about.id;
   const labelled = current !== null;
-  $("unflagged").hidden = !(labelled && run.drawn.has(current));
   const { given, suggested, probability } = run.suspects;
-  $("given").replaceChildren(labelled ? label(given[current], about.given) : "none");
-  $("suggested").replaceChildren(...(labelled
-    ? [label(suggested[current], about.suggested), make("small", { textContent: probability[current] === null ? "" : percent(probability[current], 0) })]
-    : ["–"]));
-  $("reason").textContent = labelled ? about.reason : "This node has no label, so there is nothing to decide.";
-  $("neighbours-title").textContent = about.num_neighbours === 1 ? "1 neighbour" : `${about.num_neighbours.toLocaleString("en")} neighbours`;
-  $("shares").replaceChildren(...(labelled ? [share("given", about.neighbours_given), share("suggested", about.neighbours_suggested)] : []));
-  $("neighbours").replaceChildren(...about.neighbours.map(nodeLine));
-  if (about.num_neighbours > about.neighbours.length)
-    $("neighbours").append(make("li", { className: "plain note", textContent: `and ${(about.num_neighbours - about.neighbours.length).toLocaleString("en")} more` }));
-  $("nearest").replaceChildren(...(about.nearest || []).map(nodeLine));
-  quickClasses(about);
+  const judged = labelled
+    ? { given: given[current], suggested: suggested[current], probability: probability[current] } : null;
+  showNode(about, judged, line);
+  $("unflagged").hidden = !(labelled && run.drawn.has(current));
+  $("others").hidden = !labelled;
+  quick = quickClasses(run.classes, about, judged);
+  showQuickClasses(quick, run.classes, (code) => decide("choose", code));
   ready = true;
   if (map) {
     if (map.state.scale === map.state.home) map.reset(); // unless the user has zoomed
@@ -130,6 +124,14 @@ async function show(at) {
   }
   status();
   if (labelled) speak(`Node ${about.id}, given ${about.given}, suggested ${about.suggested}. ${about.reason}`);
+}
+
+/** An entry of a list of nodes, with the label that was decided on if there is one. */
+function line(about) {
+  const place = placeOf.get(about.row);
+  const text = (place === undefined ? undefined : states[place].label) ?? about.label;
+  const code = text === null || text === undefined ? -1 : run.classes.indexOf(text);
+  return nodeLine(about, code, text, show);
 }
 
 /** What depends on decisions, for the node that is shown. */
@@ -159,46 +161,6 @@ function buttons() {
   const count = bulkPlaces().length;
   $("bulk").replaceChildren(make("kbd", { textContent: "B" }), ` Accept ${count.toLocaleString("en")} at once …`);
   $("bulk").disabled = !count || Boolean(saver.change);
-}
-
-function nodeLine(about) {
-  if (about.text !== undefined) return make("li", { className: "plain", textContent: about.text });
-  const place = placeOf.get(about.row);
-  const decided = place === undefined ? undefined : states[place].label;
-  const text = decided ?? about.label;
-  const code = text === null || text === undefined ? -1 : run.classes.indexOf(text);
-  const button = make("button", { type: "button", title: `Show ${about.id}` },
-    make("span", { textContent: about.id }), label(code, code < 0 ? "no label" : text));
-  button.addEventListener("click", () => show(about.row));
-  return make("li", {}, button);
-}
-
-function share(what, value) {
-  const bar = make("i");
-  bar.style.width = length(value || 0);
-  return make("div", { className: "share" }, make("span", { textContent: what }), make("div", {}, bar),
-    make("b", { textContent: value === null || value === undefined ? "–" : percent(value, 0) }));
-}
-
-/** Keys 1 to 9: every class in its order, or, if there are more, those around the node first. */
-function quickClasses(about) {
-  $("others").hidden = current === null;
-  quick = run.classes.map((_, code) => code);
-  if (run.classes.length > 9 && current !== null) {
-    const near = new Map();
-    for (const one of [...about.neighbours, ...(about.nearest || [])])
-      if (one.label) near.set(one.label, (near.get(one.label) || 0) + 1);
-    const { given, suggested } = run.suspects;
-    quick = quick.filter((code) => code !== given[current] && code !== suggested[current]);
-    quick.sort((a, b) => (near.get(name(b)) || 0) - (near.get(name(a)) || 0) || a - b);
-    quick = quick.slice(0, 9);
-  }
-  $("others").querySelector("ol").replaceChildren(...quick.map((code, i) => {
-    const button = make("button", { type: "button", className: "button" },
-      make("kbd", { textContent: i + 1 }), label(code, name(code)));
-    button.addEventListener("click", () => decide("choose", code));
-    return make("li", {}, button);
-  }));
 }
 
 /* Deciding */
@@ -290,35 +252,17 @@ function onTrouble(change, text) {
   buttons();
 }
 
-function saved(text, bad = false) {
-  $("saved").textContent = text;
-  $("saved").classList.toggle("bad", bad);
-}
-
-function notice(text, action, act) {
-  $("notice").hidden = false;
-  $("notice").querySelector("p").textContent = text;
-  const button = $("notice").querySelector("button");
-  button.textContent = action;
-  button.onclick = act;
-}
-
-function quiet() {
-  $("notice").hidden = true;
-}
-
-function speak(text) {
-  $("spoken").textContent = text;
-}
-
 /** Ask for what others have decided. */
 async function look() {
   if (saver.change || document.hidden) return;
   try {
     const reply = await read(`/api/changes/${run.last}`);
     if (!saver.change && reply.last !== run.last) {
+      const before = current === null ? 0 : states[current].version;
       merge(reply);
       status();
+      if (current !== null && states[current].kind && states[current].version !== before)
+        notice("This node was decided elsewhere in the meantime.", "Next", () => { quiet(); goOn(); });
     }
     if ($("saved").textContent === "the server does not answer") saved("");
   } catch {
@@ -330,50 +274,13 @@ async function look() {
 function merge(reply) {
   for (const state of reply.states) states[state.place] = state;
   for (const field of ["last", "history", "undoable", "summary"]) run[field] = reply[field];
-  const { num_suspects, num_suspects_decided, num_changed, num_drawn, error_left } = run.summary;
-  $("progress").max = num_suspects || 1;
-  $("progress").value = num_suspects_decided;
-  $("progress-count").textContent = num_suspects_decided.toLocaleString("en");
-  $("progress-text").textContent = `of ${num_suspects.toLocaleString("en")} suspects decided`;
-  const skipped = states.filter((state) => state.skipped).length;
-  $("progress-note").textContent = `${num_changed.toLocaleString("en")} labels changed${skipped ? `, ${skipped} skipped` : ""}`;
-  $("left-rate").textContent = percent(error_left.rate);
-  const checked = `${error_left.num_checked} of ${num_drawn} random nodes checked`;
-  const ends = `${(100 * error_left.low).toFixed(1)} to ${percent(error_left.high)}`;
-  $("left-note").textContent = `${error_left.num_checked ? ends : "says the detector alone"}; ${checked}`;
-  widest = Math.max(widest, error_left.high); // the bar keeps its scale while the interval narrows
-  const [range, point] = $("interval").children;
-  range.style.left = length(error_left.low / widest);
-  range.style.width = length((error_left.high - error_left.low) / widest);
-  point.style.left = length(error_left.rate / widest);
-  history();
+  showProgress(run.summary, states.filter((state) => state.skipped).length);
+  showHistory(run.history, run.who, (place) => show(run.suspects.row[place]));
   counts();
-  if (map) paint();
+  if (map) paintProgress(map, run, stateOf);
 }
 
-function history() {
-  $("no-history").hidden = run.history.length > 0;
-  $("history").replaceChildren(...run.history.map((one) => {
-    const what = { accept: `${one.given} → ${one.label}`, choose: `${one.given} → ${one.label}`, keep: `kept ${one.given}`, skip: "skipped", undo: "undo" }[one.kind];
-    const nodes = one.count > 1 ? `${one.count.toLocaleString("en")} nodes` : one.node;
-    const text = one.bulk ? "accepted at once" : what;
-    const button = make("button", { type: "button", className: one.undone ? "undone" : "", title: one.undone ? `${text} (undone)` : text },
-      make("time", { textContent: moment(one.at).slice(-5), dateTime: one.at, title: one.at }),
-      make("span", { textContent: nodes }), make("span", { textContent: text }),
-      make("em", { textContent: one.undone ? "undone" : one.who === run.who ? "you" : one.who }));
-    button.addEventListener("click", () => { if (one.place !== null) show(run.suspects.row[one.place]); });
-    return make("li", {}, button);
-  }));
-}
-
-function moment(at) {
-  const date = new Date(at);
-  const two = (number) => String(number).padStart(2, "0");
-  const day = date.toDateString() === new Date().toDateString() ? "" : `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())} `;
-  return `${day}${two(date.getHours())}:${two(date.getMinutes())}`;
-}
-
-/* Filters, matrix and map */
+/* Filters and matrix */
 
 function counts() {
   const left = run.classes.map(() => run.classes.map(() => 0));
@@ -402,47 +309,6 @@ function refilter() {
   else status();
 }
 
-function drawMap() {
-  const { nodes, suspects } = run;
-  if (!nodes.x || !nodes.x.some((x) => x !== null)) {
-    $("map-card").hidden = true;
-    return;
-  }
-  const suspicion = nodes.id.map(() => NaN);
-  suspects.row.forEach((at, place) => { suspicion[at] = 1 - suspects.score[place]; });
-  const colourings = {
-    given: { title: "Given label", kind: "class", codes: Int32Array.from(nodes.given), names: run.classes, none: "no label" },
-    suspicion: { title: "Suspicion", kind: "number", values: suspicion, scale: "suspicion", low: "right", high: "wrong", none: "no label" },
-    progress: { title: "Review", kind: "class", codes: Int32Array.from(nodes.id, () => -1), names: PROGRESS, none: "not a suspect" },
-  };
-  if (nodes.predicted) colourings.predicted = { title: "Prediction", kind: "class", codes: Int32Array.from(nodes.predicted), names: run.classes, none: "none" };
-  const coordinates = (values) => Float64Array.from(values, (value) => (value === null ? NaN : value));
-  map = new BrgclMap($("map"), { x: coordinates(nodes.x), y: coordinates(nodes.y), colourings }, {
-    colouring: "given",
-    label: "Map of the nodes",
-    describe: (at) => {
-      const place = placeOf.get(at);
-      const lines = [["", nodes.id[at]], ["given", nodes.given[at] < 0 ? "no label" : name(nodes.given[at])]];
-      if (place !== undefined) {
-        const { kind, label: decided } = states[place];
-        if (suspects.flagged[place]) lines.push(["suggested", name(suspects.suggested[place])]);
-        if (kind) lines.push(["decided", decided]);
-      }
-      return lines;
-    },
-    onSelect: (at) => { if (at >= 0) show(at); },
-  });
-}
-
-function paint() {
-  const { codes } = map.nodes.colourings.progress;
-  for (const place of inQueue) {
-    const { kind, skipped } = states[place];
-    codes[run.suspects.row[place]] = kind ? (kind === "keep" ? 2 : 1) : skipped ? 3 : run.suspects.flagged[place] ? 0 : -1;
-  }
-  if (map.name === "progress") map.colourBy("progress");
-}
-
 /* Keys and buttons */
 
 function listen() {
@@ -457,22 +323,10 @@ function listen() {
   const keys = { a: acts.accept, k: acts.keep, s: acts.skip, c: choose, u: undo, b: acceptAll, "?": showHelp, r: () => saver.retry(), ArrowLeft: acts.back, ArrowRight: acts.forward };
   for (const button of document.querySelectorAll("[data-act]"))
     button.addEventListener("click", () => acts[button.dataset.act]());
-  document.addEventListener("keydown", (event) => {
-    const inField = event.target.closest("input:not([type=radio]), select, textarea");
-    if (document.querySelector("dialog[open]") || event.altKey || inField) return;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-    const onMap = event.target.closest(".map-stage, .map-colours");
-    if ((event.ctrlKey || event.metaKey) && key === "z" && !event.shiftKey) {
-      event.preventDefault();
-      undo();
-    }
-    if (event.ctrlKey || event.metaKey || event.repeat) return;
-    if (onMap && (key.startsWith("Arrow") || key === "0")) return;
-    const digit = Number.parseInt(key, 10);
-    const act = digit > 0 && quick.length >= digit ? () => decide("choose", quick[digit - 1]) : keys[key];
-    if (!act) return;
-    event.preventDefault();
-    act();
+  listenToKeys(keys, undo, (number) => {
+    if (number > quick.length) return false;
+    decide("choose", quick[number - 1]);
+    return true;
   });
   $("help").addEventListener("click", showHelp);
   $("bulk").addEventListener("click", acceptAll);

@@ -1,0 +1,164 @@
+"""Classify nodes by their attributes, where edges say little about classes.
+
+An encoder that averages over neighbours loses what a node's own attributes say if most of its
+neighbours belong to other classes. How many belong to the same class shows in the attributes. If
+the mean cosine of centred attributes is w between nodes of one class, b between nodes of different
+classes and e between neighbours, then
+
+    e = h w + (1 - h) b,   so   h = (e - b) / (w - b)
+
+is the share of neighbours in the same class, and a = (h - r) / (1 - r) the assortativity of the
+graph by class (Newman, Mixing patterns in networks, 2003), where r is the share among all pairs. w,
+b and r come from pairs of labelled nodes: a line through the cosines of pairs over the probability
+that their true classes agree, which the label-noise model gives. Where a is small, the classifier
+is also fitted to the attributes themselves ("attributes") and to attributes averaged widely over
+the graph ("smoothed attributes"). Each is taken in place of the one before only if it is right on
+clearly more of the labels held out, and the representations come last. On most graphs that people
+study neighbours are more alike than their classes explain. There a is far above 1, and nothing else
+is tried.
+"""
+
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch_geometric.data import Data
+
+from brgcl.data.attributes import checked_attributes
+from brgcl.method.inputs import scale
+from brgcl.method.sparse import Matrix, take_rows
+from brgcl.tasks.attribute_rows import OWN_COLUMNS, leading_rows, rows_around
+from brgcl.tasks.bayes_rule import believe
+from brgcl.tasks.checks import transition_of
+from brgcl.tasks.classifiers import LabelledRows, Predictor
+from brgcl.tasks.rules import ATTRIBUTE_RULES
+
+LOW_ASSORTATIVITY = 0.25  # below it attributes are tried too
+WRONG_LABELS = 3.0  # w - b is smaller by up to this factor where labels are wrong
+SAMPLE = 2000  # edges, and labelled nodes, that are looked at
+
+
+@dataclass(frozen=True)
+class ByAttributes:
+    """Class probabilities of the nodes of a graph by their attributes; of other rows by theirs.
+
+    Attributes:
+        probabilities: Class probabilities of the nodes, `(N, C)`.
+        right: Which of the labels that were held out they predict, `(n,)`.
+        others: What classifies other rows.
+    """
+
+    probabilities: Tensor
+    right: Tensor
+    others: Predictor
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """Return class probabilities, `(N, C)`; N rows are taken for the nodes of the graph."""
+        return self.probabilities if len(z) == len(self.probabilities) else self.others(z)
+
+
+def of_graph(graph: Data) -> Matrix | None:
+    """Scaled attributes of a graph; None if it has none."""
+    return None if graph.get("x") is None else scale(checked_attributes(graph.x).cpu())
+
+
+def rows_of_graph(graph: Data) -> dict[str, Tensor]:
+    """The `attribute_views` of a graph."""
+    x = scale(checked_attributes(graph.x).cpu())
+    return attribute_views(x, transition_of(graph, x.shape[0]))
+
+
+def fit_attributes(rows: LabelledRows, by_rows: Predictor) -> dict[str, ByAttributes]:
+    """Fit the classifier to attributes, where edges say little; to none where they say enough.
+
+    Args:
+        rows: The labelled nodes.
+        by_rows: The classifier of the representations, for rows of other nodes.
+
+    Returns:
+        Name to classifier, "attributes" and "smoothed attributes"; empty if not needed.
+    """
+    if rows.x is None or rows.transition is None:
+        return {}
+    alike, nodes, unit = sampled_rows(rows.x, rows.transition, rows.labels)
+    as_given = F.one_hot(rows.labels[nodes], rows.num_classes).to(unit)
+    if estimated_assortativity(alike, unit, as_given) >= WRONG_LABELS * LOW_ASSORTATIVITY:
+        return {}
+    views = attribute_views(rows.x, rows.transition)
+    own, around = views.values()
+    by_own = believe(own, rows.labels, rows.num_classes, rows.transition)
+    believed = unit.new_zeros(len(own), rows.num_classes)
+    believed[by_own.noise.nodes_] = by_own.noise.posterior_.to(unit)
+    if estimated_assortativity(alike, unit, believed[nodes]) >= LOW_ASSORTATIVITY:
+        return {}
+    by_around = believe(around, rows.labels, rows.num_classes, rows.transition)
+    fitted = (by_own, own), (by_around, around)
+    return {
+        name: ByAttributes(fit(view), fit.right, by_rows)
+        for name, (fit, view) in zip(views, fitted, strict=True)
+    }
+
+
+def attribute_views(x: Matrix, transition: Matrix) -> dict[str, Tensor]:
+    """Unit rows of a node's own attributes and of those around, by the name of their classifier."""
+    leading = leading_rows(x, OWN_COLUMNS)
+    own = F.normalize(leading - leading.mean(0), dim=1)
+    return dict(zip(ATTRIBUTE_RULES, (own, rows_around(leading, transition)), strict=True))
+
+
+def sampled_rows(x: Matrix, transition: Matrix, labels: Tensor) -> tuple[float, Tensor, Tensor]:
+    """Look at some edges and some labelled nodes; the sample is the same for the same graph.
+
+    Returns:
+        The mean cosine of the centred attributes of neighbours, labelled nodes, `(L,)`, and their
+        centred attributes at unit length, `(L, F)`.
+    """
+    generator = torch.Generator().manual_seed(0)
+    mean = x.transposed_product(torch.ones(x.shape[0], 1)).T / x.shape[0]
+
+    def unit(nodes: Tensor) -> Tensor:
+        return F.normalize(Matrix(take_rows(x.data, nodes)).dense - mean, dim=1)
+
+    start, end = neighbours(transition)
+    some = torch.randperm(len(start), generator=generator)[:SAMPLE]
+    alike = (unit(start[some]) * unit(end[some])).sum(1).mean() if len(some) else torch.zeros(())
+    known = (labels >= 0).nonzero().squeeze(1)
+    nodes = known[torch.randperm(len(known), generator=generator)[:SAMPLE]]
+    return float(alike), nodes, unit(nodes)
+
+
+def neighbours(transition: Matrix) -> tuple[Tensor, Tensor]:
+    """Both ends of each stored entry of an adjacency but loops, `(M,)` each."""
+    crow, end = transition.data.crow_indices(), transition.data.col_indices()
+    start = torch.arange(len(crow) - 1).repeat_interleave(crow.diff())
+    return start[start != end], end[start != end]
+
+
+def estimated_assortativity(alike: float, unit: Tensor, classes: Tensor) -> float:
+    """Assortativity of the graph by class, a; see above. It is not cut to [-1, 1].
+
+    Args:
+        alike: Mean cosine of neighbours, e.
+        unit: Centred attributes of labelled nodes at unit length, `(L, F)`.
+        classes: Probabilities of their true classes, `(L, C)`.
+
+    Returns:
+        a; infinity where nodes of one class are no more alike than others, so that attributes say
+        nothing.
+    """
+    L = len(unit)
+    pairs = L * (L - 1)
+    # Sums over ordered pairs i != j of s = u_i'u_j, t = q_i'q_j, s t and t².
+    own = classes.square().sum(1)
+    s = float(unit.sum(0).square().sum() - unit.square().sum())
+    t = float(classes.sum(0).square().sum() - own.sum())
+    st = float((unit.T @ classes).square().sum() - (unit.square().sum(1) * own).sum())
+    tt = float((classes.T @ classes).square().sum() - own.square().sum())
+    covariance, variance = st * pairs - s * t, tt * pairs - t * t
+    if covariance <= 0 or variance <= 0:
+        return float("inf")
+    slope = covariance / variance
+    return (
+        (alike - s / pairs) / slope / (1 - t / pairs)
+    )  # the line passes through the means of s, t

@@ -1,0 +1,140 @@
+import itertools
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch_geometric.data import Data
+
+from brgcl import NodeClassifier
+from brgcl.data import make_graph
+from brgcl.method.sparse import Matrix
+from brgcl.tasks.checks import transition_of
+from brgcl.tasks.own_attributes import (
+    ByAttributes,
+    estimated_assortativity,
+    fit_attributes,
+    neighbours,
+    of_graph,
+    sampled_rows,
+)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Neighbours of random classes, so that rows averaged over them say nothing."""
+    data = make_graph(400, num_classes=3, homophily=1 / 3, topic_strength=0.6, avg_degree=10)
+    labels = torch.where(data.train_mask, data.y, -1)
+    useless = torch.randn(400, 8, generator=torch.Generator().manual_seed(0))
+    return data, labels, useless
+
+
+def test_estimated_assortativity_is_the_line_through_all_pairs():
+    rng = torch.Generator().manual_seed(0)
+    unit = F.normalize(torch.randn(12, 5, generator=rng), dim=1)
+    classes = torch.rand(12, 3, generator=rng).softmax(1)
+    classes = classes + 0.3 * F.normalize(unit[:, :3].abs(), dim=1)  # related to the rows
+    pairs = list(itertools.permutations(range(12), 2))
+    s = [float(unit[i] @ unit[j]) for i, j in pairs]
+    t = [float(classes[i] @ classes[j]) for i, j in pairs]
+    slope, intercept = np.polyfit(t, s, 1)
+    assert slope > 0
+    chance = np.mean(t)
+    wanted = ((0.3 - intercept) / slope - chance) / (1 - chance)
+    assert estimated_assortativity(0.3, unit, classes) == pytest.approx(wanted, rel=1e-3)
+
+
+@pytest.mark.parametrize("homophily", [0.1, 0.5, 0.8])
+def test_assortativity_is_found_from_attributes(homophily):
+    data = make_graph(1500, num_classes=4, homophily=homophily, topic_strength=0.6)
+    x = of_graph(data)
+    transition = transition_of(data, 1500)
+    labels = torch.where(data.test_mask, -1, data.y)
+    alike, nodes, unit = sampled_rows(x, transition, labels)
+    assert sorted(nodes.tolist()) == (labels >= 0).nonzero().squeeze(1).tolist()
+    start, end = neighbours(transition)
+    same = float((data.y[start] == data.y[end]).double().mean())
+    chance = float((data.y.bincount() / 1500).square().sum())
+    truth = (same - chance) / (1 - chance)
+    found = estimated_assortativity(alike, unit, F.one_hot(labels[nodes], 4).float())
+    assert found == pytest.approx(truth, abs=0.1)
+
+
+def test_attributes_that_say_nothing_are_not_tried():
+    unit = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
+    classes = F.one_hot(torch.tensor([0, 0, 1, 1])).float()  # unlike in a class, alike between
+    assert estimated_assortativity(0.0, unit, classes) == np.inf
+
+
+def test_sampled_rows_are_centred_whatever_the_layout():
+    x = torch.rand(30, 6, generator=torch.Generator().manual_seed(0))
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    transition = transition_of(Data(x=x, edge_index=edges), 30)
+    labels = torch.full((30,), -1)
+    labels[[3, 5]] = torch.tensor([0, 1])
+    for matrix in (Matrix(x), Matrix(x.to_sparse_csr())):
+        alike, nodes, unit = sampled_rows(matrix, transition, labels)
+        rows = F.normalize(x - x.mean(0), dim=1)
+        np.testing.assert_allclose(unit, rows[nodes], atol=1e-6)
+        assert alike == pytest.approx(float((rows[edges[0]] * rows[edges[1]]).sum(1).mean()))
+
+
+def test_a_graph_without_edges_has_no_neighbours_that_are_alike():
+    graph = Data(x=torch.eye(3), edge_index=torch.zeros(2, 0, dtype=torch.long))
+    alike, _, _ = sampled_rows(of_graph(graph), transition_of(graph, 3), torch.tensor([0, 1, -1]))
+    assert alike == 0
+
+
+def test_attributes_are_taken_where_edges_say_nothing(mixed):
+    data, labels, z = mixed
+    classifier = NodeClassifier().fit(z, labels, graph=data)
+    assert classifier.rule_ == "attributes"
+    assert classifier.scores_["attributes"] > classifier.scores_["bayes"]
+    right = (classifier.predict(z) == data.y)[data.test_mask].float().mean()
+    alone = NodeClassifier("bayes").fit(z, labels, graph=data)
+    assert right > 0.2 + (alone.predict(z) == data.y)[data.test_mask].float().mean()
+    assert torch.equal(
+        classifier.predict_proba(z[:5]), alone._predictor.predictor(F.normalize(z[:5]))
+    )
+
+
+def test_validation_labels_may_choose_attributes_too(mixed):
+    data, labels, z = mixed
+    validation = torch.where(data.val_mask, data.y, -1)
+    assert NodeClassifier().fit(z, labels, graph=data, validation=validation).rule_ == "attributes"
+
+
+def test_representations_that_are_clearly_better_stay(mixed):
+    data, labels, _ = mixed
+    noise = torch.randn(400, 3, generator=torch.Generator().manual_seed(1))
+    z = F.one_hot(data.y, 3) + 0.2 * noise
+    with_graph = NodeClassifier().fit(z, labels, graph=data)
+    assert with_graph.rule_ == "bayes"
+    assert torch.equal(
+        with_graph.predict_proba(z),
+        NodeClassifier("bayes").fit(z, labels, graph=data).predict_proba(z),
+    )
+
+
+def test_nothing_is_tried_where_neighbours_share_a_class():
+    data = make_graph(400, num_classes=3, homophily=0.9)
+    labels = torch.where(data.train_mask, data.y, -1)
+    z = torch.randn(400, 8, generator=torch.Generator().manual_seed(0))
+    classifier = NodeClassifier().fit(z, labels, graph=data)
+    assert (classifier.rule_, classifier.scores_) == ("bayes", {})
+
+
+def test_without_attributes_or_graph_there_is_nothing_to_try(mixed):
+    from brgcl.tasks.classifiers import LabelledRows
+
+    data, labels, z = mixed
+    rows = LabelledRows(z, labels, 3)
+    assert fit_attributes(rows, lambda z: z) == {}
+    assert of_graph(Data(edge_index=data.edge_index)) is None
+
+
+def test_rows_of_other_nodes_are_classified_by_themselves():
+    proba = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
+    classify = ByAttributes(proba, torch.ones(1), lambda z: torch.zeros(len(z), 2))
+    assert torch.equal(classify(torch.ones(2, 4)), proba)
+    assert classify(torch.ones(3, 4)).sum() == 0
