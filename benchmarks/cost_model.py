@@ -35,7 +35,10 @@ import numpy as np
 import scipy.optimize
 
 from brgcl.atomic_files import write_json
+from brgcl.config import BRGCLConfig
 from brgcl.machine import processor
+from brgcl.method.confidence import ENTRIES
+from brgcl.scale.memory import Size, make_plan
 
 PASSES, RING, NEGATIVES, PROTOTYPES = 3, 0.5, 256, 64
 BATCH_NODES = 20_000
@@ -121,8 +124,12 @@ def end_bytes(case: Case) -> float:
 
 
 def memory_work(case: Case) -> list[float]:
-    """What memory is made of: the libraries and a step (one unit), the graph and the end."""
-    return [1.0, graph_bytes(case) + end_bytes(case)]
+    """What memory is made of: libraries, a step, columns that are spread at a time, the rest."""
+    config = BRGCLConfig(mode="partitioned", hidden=case.hidden, dim=case.dim)
+    values = case.values * case.nodes
+    plan = make_plan(Size(case.nodes, case.entries, case.features, values), config)
+    spread = 4.0 * min(case.nodes * case.dim, ENTRIES)
+    return [1.0, plan.needed, spread, graph_bytes(case) + end_bytes(case)]
 
 
 def traffic(case: Case) -> float:
