@@ -305,7 +305,8 @@ def show(records: dict[str, dict], left_out: str) -> str:
     for name, case in LARGE.items():
         lines.append(
             f"| {name} | {prices.split_seconds(case) / 3600:.2g} | "
-            f"{plain(prices.split_bytes * case.entries / 1e9)} | {plain(16 * case.entries / 1e9)} | "
+            f"{plain(prices.split_bytes * case.entries / 1e9)} | "
+            f"{plain(16 * case.entries / 1e9)} | "
             f"{plain((4 * case.values * case.nodes + 4 * case.entries) / 1e9)} | "
             f"{prices.end_seconds(case) / 3600:.2g} | {plain(8 * case.nodes * case.dim / 1e9)} |"
         )
