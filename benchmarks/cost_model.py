@@ -35,7 +35,10 @@ import numpy as np
 import scipy.optimize
 
 from brgcl.atomic_files import write_json
+from brgcl.config import BRGCLConfig
 from brgcl.machine import processor
+from brgcl.method.confidence import ENTRIES
+from brgcl.scale.memory import PART_NODES, Size, make_plan
 
 PASSES, RING, NEGATIVES, PROTOTYPES = 3, 0.5, 256, 64
 BATCH_NODES = 20_000
@@ -100,9 +103,9 @@ def end_work(case: Case) -> list[float]:
     return [N * (F * h + h * D), case.entries * (F + D), N * D, min(N, SAMPLED)]
 
 
-def start_work(case: Case) -> list[float]:
-    """Units of work before the first epoch: entries and nodes to partition."""
-    return [case.entries, case.nodes]
+def split_work(case: Case) -> float:
+    """Units of work to find parts and order the edges by them: entries times levels of parts."""
+    return case.entries * math.log2(max(2, case.nodes // PART_NODES))
 
 
 def graph_bytes(case: Case) -> float:
@@ -121,8 +124,17 @@ def end_bytes(case: Case) -> float:
 
 
 def memory_work(case: Case) -> list[float]:
-    """What memory is made of: the libraries and a step (one unit), the graph and the end."""
-    return [1.0, graph_bytes(case) + end_bytes(case)]
+    """What memory is made of: libraries, a step, columns that are spread at a time, the rest."""
+    config = BRGCLConfig(mode="partitioned", hidden=case.hidden, dim=case.dim)
+    values = case.values * case.nodes
+    plan = make_plan(Size(case.nodes, case.entries, case.features, values), config)
+    spread = 4.0 * min(case.nodes * case.dim, ENTRIES)
+    return [1.0, plan.needed, spread, graph_bytes(case) + end_bytes(case)]
+
+
+def rank_bytes(case: Case) -> float:
+    """What every rank keeps of the whole graph: place, degree and label of each node."""
+    return 12 * case.nodes
 
 
 def traffic(case: Case) -> float:
@@ -140,8 +152,9 @@ class Prices:
 
     epoch: list[float]
     end: list[float]
-    start: list[float]
     memory: list[float]
+    split: float
+    split_bytes: float
     spread: float
 
     def epoch_seconds(self, case: Case) -> float:
@@ -152,17 +165,20 @@ class Prices:
         """Processor seconds after the last epoch."""
         return float(np.dot(self.end, end_work(case)))
 
-    def start_seconds(self, case: Case) -> float:
-        """Processor seconds before the first epoch."""
-        return float(np.dot(self.start, start_work(case)))
+    def split_seconds(self, case: Case) -> float:
+        """Processor seconds to find the parts."""
+        return self.split * split_work(case)
 
     def peak_bytes(self, case: Case) -> float:
         """Peak memory of a process that trains alone."""
         return float(np.dot(self.memory, memory_work(case)))
 
 
-def fit_prices(cases: list[Case], records: list[dict]) -> Prices:
-    """Fit prices that are not negative, to the smallest sum of squared relative errors."""
+def fit_prices(cases: list[Case], records: list[dict], splits: list[dict]) -> Prices:
+    """Fit prices that are not negative, to the smallest sum of squared relative errors.
+
+    Finding parts gets dearer per entry as a graph outgrows the cache; the highest price counts.
+    """
 
     def solve(work, measured) -> list[float]:
         rows = np.array([work(case) for case in cases])
@@ -178,10 +194,16 @@ def fit_prices(cases: list[Case], records: list[dict]) -> Prices:
     return Prices(
         epoch=solve(epoch_work, [epoch_of(record) for record in records]),
         end=solve(end_work, [record["after_epochs_seconds"] for record in records]),
-        start=solve(start_work, [max(r["before_epochs_seconds"], 1e-2) for r in records]),
         memory=solve(memory_work, [1e6 * record["peak_mb"] for record in records]),
+        split=max(r["split_seconds"] / split_work(case_of(r)) for r in splits),
+        split_bytes=max(1e6 * r["split_mb"] / r["num_entries"] for r in splits),
         spread=statistics.median(spreads) if spreads else 0.0,
     )
+
+
+def case_of(split: dict) -> Case:
+    """The generated graph of a record of `benchmarks/scale.py large --modes order`."""
+    return Case(split["num_entries"] // 20, split["num_entries"])
 
 
 def epoch_of(record: dict) -> float:
@@ -250,11 +272,17 @@ LARGE = {
 }
 
 
+def plain(value: float) -> str:
+    """A number with two digits or more, and no exponent."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
 def show(records: dict[str, dict], left_out: str) -> str:
     """Tables in Markdown: what was fitted and checked, and what is predicted."""
     known = measured(records)
     used = {name: pair for name, pair in known.items() if name != left_out}
-    prices = fit_prices([case for case, _ in used.values()], [r for _, r in used.values()])
+    splits = [record for record in records.values() if "split_mb" in record]
+    prices = fit_prices([case for case, _ in used.values()], [r for _, r in used.values()], splits)
     lines = [
         "| Graph | Seconds of an epoch | After the last epoch | Peak memory, MB |",
         "|---|---|---|---|",
@@ -270,19 +298,33 @@ def show(records: dict[str, dict], left_out: str) -> str:
         lines.append(f"| {name}{', not used' if name == left_out else ''} | {cells} |")
     lines += ["", "Prices of a unit: " + json.dumps(dataclasses.asdict(prices)), ""]
     lines += [
-        "| Graph | Ranks | Parts found, hours | An epoch, hours | Efficiency | Sent by a rank, GB "
-        "| The end, hours | Graph in memory, GB | Two matrices of the end, GB |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| Graph | Finding parts, hours | Its memory, GB | Edges in memory, GB | Files, GB "
+        "| The end, hours | Its two matrices, GB |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name, case in LARGE.items():
+        lines.append(
+            f"| {name} | {prices.split_seconds(case) / 3600:.2g} | "
+            f"{plain(prices.split_bytes * case.entries / 1e9)} | "
+            f"{plain(16 * case.entries / 1e9)} | "
+            f"{plain((4 * case.values * case.nodes + 4 * case.entries) / 1e9)} | "
+            f"{prices.end_seconds(case) / 3600:.2g} | {plain(8 * case.nodes * case.dim / 1e9)} |"
+        )
+    lines += [
+        "",
+        "| Graph | Ranks | Steps of an epoch | An epoch, minutes | Busy | Sending "
+        "| Sent by a rank, GB | Kept by a rank, GB |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for name, base in LARGE.items():
         for ranks in (1, 8, 64):
             case = dataclasses.replace(base, ranks=ranks, batches_per_step=ranks)
             found = simulate(case, prices)
             lines.append(
-                f"| {name} | {ranks} | {prices.start_seconds(case) / 3600:.2g} | "
-                f"{found['seconds'] / 3600:.2g} | {found['efficiency']:.2f} | "
-                f"{found['gigabytes']:.2g} | {prices.end_seconds(case) / 3600:.2g} | "
-                f"{graph_bytes(case) / 1e9:,.0f} | {8 * case.nodes * case.dim / 1e9:,.0f} |"
+                f"| {name} | {ranks} | {-(-case.batches // ranks):,} | "
+                f"{plain(found['seconds'] / 60)} | {found['efficiency']:.2f} | "
+                f"{found['talking']:.2f} | {found['gigabytes']:.2g} | "
+                f"{rank_bytes(case) / 1e9:.2g} |"
             )
     return "\n".join(lines)
 

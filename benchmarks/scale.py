@@ -48,7 +48,7 @@ from brgcl.data.graph_folder import open_graph, save_graph
 from brgcl.errors import InputError
 from brgcl.evaluation.protocol import draw_noisy_graph
 from brgcl.evaluation.score import fit_one
-from brgcl.machine import peak_memory, processor
+from brgcl.machine import forget_peak_memory, peak_memory, processor
 from brgcl.methods import METHODS
 from brgcl.noise.graph import Noise
 from scale_picture import draw_slopes
@@ -242,9 +242,11 @@ def time_order(folder: Path, columns: int = 128, repeats: int = 3) -> dict:
     data = open_graph(folder)
     N = data.x.shape[0]
     given = split_graph(data, Preparation("none"), 1)
-    clock = Clock()
+    forget_peak_memory()
+    before, clock = peak_memory(), Clock()
     ordered = split_graph(data, Preparation("none"), N // PART_NODES)
     clock.tick()
+    split_mb = peak_memory() - before
     times = {}
     h = torch.rand(N, columns, generator=torch.Generator().manual_seed(0))
     for name, graph in (("as_given", given), ("by_parts", ordered)) * repeats:
@@ -254,6 +256,8 @@ def time_order(folder: Path, columns: int = 128, repeats: int = 3) -> dict:
         times.setdefault(name, []).append(own.between(0, 1)[0])
     return {
         "split_seconds": clock.between(0, 1)[0],
+        "split_mb": split_mb,
+        "num_entries": data.edge_index.shape[1],
         # the first product makes the operator too
         **{f"{name}_seconds": statistics.median(each[1:]) for name, each in times.items()},
     }

@@ -10,8 +10,8 @@ LABELS = {
     "cca-ssg-256": "CCA-SSG, whole graph",
 }
 PANELS = (
-    ("epoch_seconds", "processor seconds of an epoch"),
-    ("after_epochs_seconds", "processor seconds after the last epoch"),
+    ("epoch_seconds", "CPU seconds of an epoch"),
+    ("after_epochs_seconds", "CPU seconds after training"),
     ("peak_mb", "peak memory, MB"),
 )
 
@@ -38,19 +38,17 @@ def draw_slopes(records: dict[str, dict], picture: Path) -> None:
     """Draw each measure over the number of nodes, both on log scales."""
     with look():
         figure, axes = new_figure(
-            "Generated graphs with 20 neighbours and 128 attributes", PAGE, 2.9,
+            "Generated graphs with 20 neighbours and 128 attributes per node", PAGE, 3.0,
             [(0, column) for column in range(len(PANELS))],
         )  # fmt: skip
         for own, (key, title) in zip(axes, PANELS, strict=True):
             for number, (mode, label) in enumerate(LABELS.items()):
                 found = points(records, mode, key)
-                if not found:
-                    continue
-                if len(found) > 1:
-                    label += f", exponent {slope(found):.2f}"
-                own.plot(*zip(*found, strict=True), "osD"[number] + "-", ms=4, lw=1, label=label)
+                style = {"marker": "osD"[number], "ms": 4, "lw": 1, "color": f"C{number}"}
+                own.plot([n for n, _ in found], [value for _, value in found], label=label, **style)
+            found = points(records, "partitioned", key)
+            if len(found) > 1:
+                title += f"\n(by parts: nodes to the power {slope(found):.2f})"
             own.set(xscale="log", yscale="log", xlabel="nodes", title=title)
-            own.legend(loc="upper left")
-            low, high = own.get_ylim()
-            own.set_ylim(low, high * (high / low) ** 0.35)  # room for the legend
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     save_picture(figure, picture)

@@ -13,15 +13,16 @@ from cost_model import (
     memory_work,
     show,
     simulate,
-    start_work,
+    split_work,
     traffic,
 )
 
 PRICES = Prices(
     epoch=[2e-11, 3e-10, 4e-8, 5e-7],
     end=[1e-11, 1e-10, 1e-8, 1e-4],
-    start=[3e-7, 1e-6],
-    memory=[6e8, 1.2],
+    split=3e-7,
+    split_bytes=100.0,
+    memory=[6e8, 1.5, 1.1, 1.2],
     spread=0.1,
 )
 CASES = [
@@ -39,19 +40,30 @@ def record_of(case):
     return {
         "epoch_seconds_each": [1.0, 1.0, *[PRICES.epoch_seconds(case)] * 3],
         "after_epochs_seconds": PRICES.end_seconds(case),
-        "before_epochs_seconds": PRICES.start_seconds(case),
         "peak_mb": PRICES.peak_bytes(case) / 1e6,
         "batch_seconds": [0.9, 1.0, 1.1] * 3,
         "num_entries": case.entries,
     }
 
 
+def split_of(case, price):
+    """What finding the parts would take."""
+    return {
+        "split_seconds": price * split_work(case), "split_mb": case.entries * 1e-4,
+        "num_entries": case.entries,
+    }  # fmt: skip
+
+
+SPLITS = [split_of(CASES[-2], 1e-7), split_of(CASES[-1], PRICES.split)]
+
+
 def test_prices_are_found_again():
-    found = fit_prices(CASES, [record_of(case) for case in CASES])
+    found = fit_prices(CASES, [record_of(case) for case in CASES], SPLITS)
     large = Case(10**6, 2 * 10**7)
     assert found.epoch_seconds(large) == pytest.approx(PRICES.epoch_seconds(large))
     assert found.end_seconds(large) == pytest.approx(PRICES.end_seconds(large))
-    assert found.start == pytest.approx(PRICES.start)
+    assert found.split == pytest.approx(PRICES.split)
+    assert found.split_bytes == pytest.approx(PRICES.split_bytes)
     assert found.memory == pytest.approx(PRICES.memory)
     assert found.spread == pytest.approx(np.std([0.9, 1.0, 1.1] * 3, ddof=1))
 
@@ -59,11 +71,12 @@ def test_prices_are_found_again():
 def test_work_is_linear_in_the_graph():
     case = Case(40_000, 800_000)
     twice = Case(80_000, 1_600_000)
-    for work in (epoch_work, start_work):
-        assert work(twice) == pytest.approx([2 * unit for unit in work(case)])
+    assert epoch_work(twice) == pytest.approx([2 * unit for unit in epoch_work(case)])
+    assert split_work(twice) == pytest.approx(2 * split_work(case) * 5 / 4)  # 16 and 32 parts
     assert end_work(twice)[:3] == pytest.approx([2 * unit for unit in end_work(case)[:3]])
     assert end_work(twice)[3] == end_work(case)[3]  # a sample of rows
-    assert memory_work(twice)[1] == pytest.approx(2 * memory_work(case)[1])
+    assert memory_work(twice)[3] == pytest.approx(2 * memory_work(case)[3])
+    assert memory_work(case)[1] <= memory_work(twice)[1] < 1e9  # a step is bounded
 
 
 def test_one_rank_sends_nothing_and_is_always_busy():
@@ -99,8 +112,9 @@ def test_tables_name_what_was_not_used():
         "20k cost base": record_of(CASES[0]),
         "20k cost degree 60": record_of(CASES[2]),
         "50k ranks 2 4": {},
+        "300k order 1": SPLITS[1],
     }
     assert list(measured(records)) == ["100k", "20k, base", "20k, degree 60", "300k"]
     text = show(records, "300k")
     assert "| 300k, not used |" in text
-    assert "| papers100M | 64 |" in text
+    assert "| papers100M | 64 | 87 |" in text

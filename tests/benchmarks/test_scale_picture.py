@@ -22,5 +22,5 @@ def test_a_linear_cost_has_the_exponent_one():
 def test_the_picture_names_what_it_shows(tmp_path):
     draw_slopes(RECORDS, tmp_path / "slopes.svg")
     text = (tmp_path / "slopes.svg").read_text(encoding="utf-8")
-    assert text.count("BRGCL by parts, exponent 1.00") == 1
+    assert text.count("(by parts: nodes to the power 1.00)") == 1
     assert "CCA-SSG, whole graph" in text
