@@ -1,7 +1,8 @@
 import pandas as pd
 
+from brgcl.atomic_files import write_csv
 from brgcl.data import read_graph
-from brgcl.review.export import audit_trail, corrected_labels, write_csv
+from brgcl.review.export import audit_trail, corrected_labels
 
 
 def test_corrected_labels_are_the_given_ones_but_for_what_was_decided(start):

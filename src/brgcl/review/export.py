@@ -1,9 +1,7 @@
 """What a review leaves behind as files: the corrected labels and the audit trail."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from brgcl.atomic_files import replacing
 from brgcl.review.content import Content
 from brgcl.review.replay import Event, State, holds
 
@@ -52,12 +50,6 @@ def audit_trail(state: State) -> "pd.DataFrame":
         ]
     names = ["node", "old", "new", "kind", "who", "when", "reason", "undone", "batch"]
     return pd.DataFrame(rows, columns=names)
-
-
-def write_csv(path: Path, frame: "pd.DataFrame") -> None:
-    """Write a table as CSV, atomically."""
-    with replacing(path) as temporary:
-        frame.to_csv(temporary, index=False, lineterminator="\n")
 
 
 def _label(event: Event, state: State) -> str:
