@@ -63,9 +63,7 @@ def test_attributes_stay_on_the_disk(tmp_path):
     assert float(data.x[-1, -1]) == 7
 
 
-@pytest.mark.skipif(
-    sys.platform != "linux", reason="needs files with holes"
-)
+@pytest.mark.skipif(sys.platform != "linux", reason="needs files with holes")
 def test_an_array_larger_than_the_memory_is_mapped(tmp_path):
     rows = 2 * memory() // 4096
     made = np.lib.format.open_memmap(tmp_path / "x.npy", "w+", np.float32, (rows, 1024))
