@@ -74,8 +74,9 @@ def table(records: list[dict]) -> str:
                 apart = [
                     a - 100 * at[graph, None, s][level] for a, s in zip(own, seeds, strict=True)
                 ]
-                error = statistics.stdev(apart) / len(apart) ** 0.5 if len(apart) > 1 else 0.0
-                said = "" if parts is None else f"{statistics.mean(apart):+.2f} ± {error:.2f}"
+                said = "" if parts is None else f"{statistics.mean(apart):+.2f}"
+                if parts is not None and len(apart) > 1:
+                    said += f" ± {statistics.stdev(apart) / len(apart) ** 0.5:.2f}"
                 labels = "clean" if level == "0.0" else f"{float(level):.0%} symmetric noise"
                 lines.append(
                     f"| {graph} | {labels} | {parts or 'whole'} | {len(seeds)} | "
