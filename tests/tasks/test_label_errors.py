@@ -4,11 +4,18 @@ import json
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch_geometric.data import Data
 
+from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.tasks import label_errors, out_of_fold
-from brgcl.tasks.label_errors import find_label_errors, flag, judge_labels
+from brgcl.tasks.label_errors import (
+    find_label_errors,
+    flag,
+    judge_labels,
+    unexplained_errors,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -351,3 +358,23 @@ def test_cleanlab_takes_our_probabilities(planted):
     found = judge_labels(z, labels)
     issues = find_label_issues(**found.to_cleanlab())
     assert sorted(found.nodes[torch.from_numpy(issues)].tolist()) == PLANTED
+
+
+def test_errors_that_the_transition_matrix_does_not_explain_are_counted():
+    p = torch.tensor([[0.9, 0.1]] * 30 + [[0.1, 0.9]] * 30)
+    given = torch.tensor([0, 0, 1] * 10 + [1] * 30)  # a third of the first class is named wrongly
+    assert unexplained_errors(p, torch.eye(2), given) == pytest.approx((1 / 3 + 0) / 2, abs=0.03)
+    explained = torch.tensor([[2 / 3, 1 / 3], [0.0, 1.0]])
+    assert unexplained_errors(p, explained, given) == pytest.approx(0, abs=0.03)
+
+
+def test_a_contradicted_estimate_is_said(monkeypatch, caplog):
+    data = make_graph(200, num_classes=3, num_features=60)
+    z = F.one_hot(data.y, 3).float()
+    with caplog.at_level("WARNING", logger="brgcl"):
+        judge_labels(z, data.y, graph=data)
+    assert not caplog.records
+    monkeypatch.setattr("brgcl.tasks.label_errors.unexplained_errors", lambda *_: 0.43)
+    with caplog.at_level("WARNING", logger="brgcl"):
+        judge_labels(z, data.y, graph=data)
+    assert "43 % more are wrong than it explains" in caplog.text

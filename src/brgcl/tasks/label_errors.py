@@ -10,6 +10,7 @@ scores are called errors as long as at most a share `fdr` of them is expected to
 docs/find-errors.md explains each step.
 """
 
+import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +52,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from torch_geometric.data import Data
 
+log = logging.getLogger("brgcl")
 MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
+CLEAREST = 20  # a twentieth of the labels, split over the classes, are those of clearest class
+CONTRADICTION = 0.2  # labels of clearest class that are wrong beyond what T says, as a share
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 
 
@@ -264,7 +268,38 @@ def _judge(
         not_judged=[names[c] for c in few.nonzero().squeeze(1).tolist()],
     )
     frame.attrs.update(errors.to_dict())
+    beyond = unexplained_errors(found.p, errors.transition, given)
+    if beyond > CONTRADICTION:
+        log.warning(
+            "do not trust the estimated error rate of %.0f %%: of the labels whose class is "
+            "clearest, %.0f %% more are wrong than it explains; some classes may be mistaken for "
+            "one another throughout",
+            100 * errors.error_rate,
+            100 * beyond,
+        )
     return errors
+
+
+def unexplained_errors(p: Tensor, T: Tensor, given: Tensor) -> float:
+    """Share of wrong labels among those of clearest class, beyond the share that T expects.
+
+    A class is clearest where its probability is highest, as anchor points are (Liu & Tao 2016).
+    There the share of labels that name it should be T_cc. It is far below if wrong labels were
+    taken for overlapping classes.
+
+    Args:
+        p: Class probabilities of the labelled nodes without their own labels, `(L, C)`.
+        T: Transition matrix, `(C, C)`.
+        given: Given labels, `(L,)`.
+
+    Returns:
+        T_cc less the share of labels that name c, mean over classes.
+    """
+    C = p.shape[1]
+    number = min(max(CLEAREST, len(p) // (CLEAREST * C)), len(p))
+    clearest = p.topk(number, dim=0).indices  # (number, C)
+    named = (given[clearest] == torch.arange(C, device=given.device)).double().mean(0)
+    return float((T.diagonal() - named).mean())
 
 
 def flag(score: Tensor, candidate: Tensor, fdr: float) -> Tensor:
