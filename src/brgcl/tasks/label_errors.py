@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("brgcl")
 MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
-CLEAREST = 20  # a twentieth of the labels, split over the classes, are those of clearest class
+CLEAREST = 20  # a twentieth of the labels, and twenty of each class, are those of clearest class
 CONTRADICTION = 0.2  # labels of clearest class that are wrong beyond what T says, as a share
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 
@@ -293,10 +293,13 @@ def unexplained_errors(p: Tensor, T: Tensor, given: Tensor) -> float:
         given: Given labels, `(L,)`.
 
     Returns:
-        T_cc less the share of labels that name c, mean over classes.
+        T_cc less the share of labels that name c, mean over classes; 0 where labels are too few to
+        tell, less than twenty of each class.
     """
     C = p.shape[1]
-    number = min(max(CLEAREST, len(p) // (CLEAREST * C)), len(p))
+    number = len(p) // (CLEAREST * C)
+    if number < CLEAREST:
+        return 0.0
     clearest = p.topk(number, dim=0).indices  # (number, C)
     named = (given[clearest] == torch.arange(C, device=given.device)).double().mean(0)
     return float((T.diagonal() - named).mean())
