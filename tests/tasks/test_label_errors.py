@@ -10,12 +10,7 @@ from torch_geometric.data import Data
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.tasks import label_errors, out_of_fold
-from brgcl.tasks.label_errors import (
-    find_label_errors,
-    flag,
-    judge_labels,
-    unexplained_errors,
-)
+from brgcl.tasks.label_errors import find_label_errors, flag, judge_labels
 
 
 @pytest.fixture(autouse=True)
@@ -358,16 +353,6 @@ def test_cleanlab_takes_our_probabilities(planted):
     found = judge_labels(z, labels)
     issues = find_label_issues(**found.to_cleanlab())
     assert sorted(found.nodes[torch.from_numpy(issues)].tolist()) == PLANTED
-
-
-def test_errors_that_the_transition_matrix_does_not_explain_are_counted():
-    sure = torch.linspace(0.6, 0.9, 420)
-    p = torch.stack([torch.cat([sure, 1 - sure]), torch.cat([1 - sure, sure])], 1)
-    given = torch.tensor([0, 0, 1] * 140 + [1] * 420)  # a third of the first class is named wrongly
-    assert unexplained_errors(p, torch.eye(2), given) == pytest.approx(1 / 6, abs=0.04)
-    explained = torch.tensor([[2 / 3, 1 / 3], [0.0, 1.0]])
-    assert unexplained_errors(p, explained, given) == pytest.approx(0, abs=0.04)
-    assert unexplained_errors(p[::4], torch.eye(2), given[::4]) == 0  # too few labels to tell
 
 
 def test_a_contradicted_estimate_is_said(monkeypatch, caplog):

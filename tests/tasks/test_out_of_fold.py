@@ -21,6 +21,7 @@ from brgcl.tasks.out_of_fold import (
     predict_out_of_fold,
     predictors,
     random_folds,
+    unexplained_errors,
     weights,
 )
 
@@ -276,3 +277,30 @@ def test_progress_is_reported(monkeypatch):
     data, said = noisy_graph(num_nodes=40), []
     predict_out_of_fold(data, 0, lambda *words: said.append(words))
     assert said == [(1, 2, "labels held out"), (2, 2, "labels held out")]
+
+
+def test_errors_that_the_transition_matrix_does_not_explain_are_counted():
+    sure = torch.linspace(0.6, 0.9, 1050)
+    p = torch.stack([torch.cat([sure, 1 - sure]), torch.cat([1 - sure, sure])], 1)
+    given = torch.tensor([0, 0, 1] * 350 + [1] * 1050)  # a third of the first class is wrong
+    assert unexplained_errors(p, torch.eye(2), given) == pytest.approx(1 / 6, abs=0.02)
+    explained = torch.tensor([[2 / 3, 1 / 3], [0.0, 1.0]])
+    assert unexplained_errors(p, explained, given) == pytest.approx(0, abs=0.02)
+    assert unexplained_errors(p[::4], torch.eye(2), given[::4]) == 0  # too few labels to tell
+
+
+def test_pair_noise_that_looks_like_overlap_is_found_by_anchor_points():
+    """Predictions that follow the wrong labels, as those of a classifier fitted to many of them."""
+    rng = torch.Generator().manual_seed(0)
+    truth = torch.arange(6000) % 3
+    flipped = torch.rand(6000, generator=rng) < 0.4
+    given = torch.where(flipped, (truth + 1) % 3, truth)
+    sure = 0.5 + 0.2 * torch.rand(6000, generator=rng)  # of the true class, never more than .7
+    p = torch.full((6000, 3), 0.02)
+    p[torch.arange(6000), (truth + 1) % 3] = 0.98 - sure
+    p[torch.arange(6000), truth] = sure
+    x = p.log()[:, :, None].double()
+    certain = torch.zeros(6000, dtype=torch.bool)
+    _, T = weights(x, given, certain)
+    wanted = 0.6 * torch.eye(3) + 0.4 * torch.eye(3).roll(1, 1)
+    assert float((T - wanted).abs().max()) < 0.1

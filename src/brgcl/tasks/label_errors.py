@@ -40,12 +40,14 @@ from brgcl.tasks.label_error_inputs import (
 )
 from brgcl.tasks.label_noise import estimated_transition, noise_interval, without_loops
 from brgcl.tasks.out_of_fold import (
+    CONTRADICTION,
     Labelled,
     OutOfFold,
     Report,
     calibrate,
     predict_out_of_fold,
     transition_prior,
+    unexplained_errors,
 )
 
 if TYPE_CHECKING:
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("brgcl")
 MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
-CLEAREST = 20  # a twentieth of the labels, and twenty of each class, are those of clearest class
-CONTRADICTION = 0.2  # labels of clearest class that are wrong beyond what T says, as a share
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 
 
@@ -278,31 +278,6 @@ def _judge(
             100 * beyond,
         )
     return errors
-
-
-def unexplained_errors(p: Tensor, T: Tensor, given: Tensor) -> float:
-    """Share of wrong labels among those of clearest class, beyond the share that T expects.
-
-    A class is clearest where its probability is highest, as anchor points are (Liu & Tao 2016).
-    There the share of labels that name it should be T_cc. It is far below if wrong labels were
-    taken for overlapping classes.
-
-    Args:
-        p: Class probabilities of the labelled nodes without their own labels, `(L, C)`.
-        T: Transition matrix, `(C, C)`.
-        given: Given labels, `(L,)`.
-
-    Returns:
-        T_cc less the share of labels that name c, mean over classes; 0 where labels are too few to
-        tell, less than twenty of each class.
-    """
-    C = p.shape[1]
-    number = len(p) // (CLEAREST * C)
-    if number < CLEAREST:
-        return 0.0
-    clearest = p.topk(number, dim=0).indices  # (number, C)
-    named = (given[clearest] == torch.arange(C, device=given.device)).double().mean(0)
-    return float((T.diagonal() - named).mean())
 
 
 def flag(score: Tensor, candidate: Tensor, fdr: float) -> Tensor:

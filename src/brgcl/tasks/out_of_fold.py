@@ -40,6 +40,10 @@ REPEATS = ((1_000, 5), (10_000, 3))  # up to so many labels, so many times; else
 STEPS = 300  # of EM for the weights and the transition matrix, at most
 FIRST = 10  # of them that change the weights alone
 SETTLED = 1e-4  # the largest change of T in the last step
+CLEAREST = 20  # a twentieth of the labels, split over the classes, are those of clearest class
+LEAST_CLEAREST = 50  # of each class; of fewer nothing is concluded
+CONTRADICTION = 0.2  # labels of clearest class that are wrong beyond what T says, as a share
+ANCHORED = 3, 60  # times that T is taken from labels of clearest class, and steps for w after each
 TOLERANCE = 1e-5  # of the classifiers, of which there are many
 
 
@@ -196,7 +200,8 @@ def weights(
     """Find w and T that maximise sum_j log (softmax(x_j w) T)[l_j], with priors, by EM.
 
     w_r ~ N(1 / R, .1) for the R predictions, and N(0, 4) for the neighbours. The step for w is
-    that of Newton's method for sum_j sum_c q_jc log softmax(x_j w)_c.
+    that of Newton's method. Where labels are many and contradict T (`unexplained_errors`), T is
+    taken from the labels where a class is clearest.
 
     Args:
         x: Log-probabilities, and last what neighbours say, `(L, C, R)`.
@@ -216,18 +221,66 @@ def weights(
     prior = transition_prior(len(given), C)
     w, T = centre.clone(), noise_matrix(0.2, C).to(x)
     for step in range(STEPS):
-        p = (x @ w).softmax(1)
+        before, p = T, (x @ w).softmax(1)
         q = believed(p, T, given, certain)
-        before = T
         if step >= FIRST:
             T = mostly_right(estimated_transition(q[known], one_hot, prior))
-        mean = torch.einsum("lc,lcr->lr", p, x)
-        gradient = torch.einsum("lc,lcr->r", q - p, x) - precision * (w - centre)
-        curvature = torch.einsum("lcr,lcs->rs", p[:, :, None] * x, x) - mean.T @ mean
-        w = w + torch.linalg.solve(curvature + precision.diag(), gradient)
+        w = w + newton_step(x, p, q, w, centre, precision)
         if step > FIRST and float((T - before).abs().max()) < SETTLED:
             break
+    p = (x @ w).softmax(1)
+    if unexplained_errors(p[known], T, observed[known]) <= CONTRADICTION:
+        return w, T
+    for _ in range(ANCHORED[0]):
+        T = mostly_right(anchored_transition(p[known], observed[known]))
+        for _ in range(ANCHORED[1]):
+            p = (x @ w).softmax(1)
+            w = w + newton_step(x, p, believed(p, T, given, certain), w, centre, precision)
+        p = (x @ w).softmax(1)
     return w, T
+
+
+def newton_step(
+    x: Tensor, p: Tensor, q: Tensor, w: Tensor, centre: Tensor, precision: Tensor
+) -> Tensor:
+    """Step of Newton's method for sum_j sum_c q_jc log p_jc with p = softmax(x w), `(R,)`."""
+    mean = torch.einsum("lc,lcr->lr", p, x)
+    gradient = torch.einsum("lc,lcr->r", q - p, x) - precision * (w - centre)
+    curvature = torch.einsum("lcr,lcs->rs", p[:, :, None] * x, x) - mean.T @ mean
+    step: Tensor = torch.linalg.solve(curvature + precision.diag(), gradient)
+    return step
+
+
+def clearest_nodes(p: Tensor) -> Tensor:
+    """For each class the nodes where it is most probable, `(n, C)`; none if labels are few."""
+    number = len(p) // (CLEAREST * p.shape[1])
+    return p.topk(number if number >= LEAST_CLEAREST else 0, dim=0).indices
+
+
+def anchored_transition(p: Tensor, given: Tensor) -> Tensor:
+    """T from the labels where a class is clearest, its anchor points (Liu & Tao 2016), `(C, C)`."""
+    return F.one_hot(given[clearest_nodes(p)], p.shape[1]).to(p).mean(0)
+
+
+def unexplained_errors(p: Tensor, T: Tensor, given: Tensor) -> float:
+    """Share of wrong labels where a class is clearest, beyond the share that T expects.
+
+    There the share of labels that name the class should be T_cc. It is far below if wrong labels
+    were taken for classes that overlap: T = I, and probabilities that follow the wrong labels,
+    explain labels about as well as the right T does.
+
+    Args:
+        p: Class probabilities of the labelled nodes without their own labels, `(L, C)`.
+        T: Transition matrix, `(C, C)`.
+        given: Given labels, `(L,)`.
+
+    Returns:
+        T_cc less the share of labels that name c, mean over classes; 0 where labels are too few to
+        tell, less than fifty of each class.
+    """
+    if len(clearest_nodes(p)) == 0:
+        return 0.0
+    return float((T.diagonal() - anchored_transition(p, given).diagonal()).mean())
 
 
 def believed(p: Tensor, T: Tensor, given: Tensor, certain: Tensor) -> Tensor:
