@@ -60,7 +60,7 @@ def test_labels_of_the_graph_are_judged(run, small, monkeypatch):
     )
     code, out, _ = run("diagnose", "cora")
     assert code == 0
-    assert out.startswith("About 20% of the labels look wrong (10% to 30%)")
+    assert out.startswith("About 20 % of the labels look wrong (10 % to 30 %)")
 
 
 def test_no_graph_is_an_error(run):

@@ -50,7 +50,7 @@ def test_noise_is_named_and_counted(clean, monkeypatch):
     assert [finding.kind for finding in found.findings] == ["labels", "edges", "attributes"]
     assert [finding.noisy for finding in found.findings] == [True, True, True]
     assert found.sentences[0] == (
-        "About 12% of the labels look wrong (8.0% to 16%); 7 of 600 are flagged."
+        "About 12 % of the labels look wrong (8.0 % to 16 %); 7 of 600 are flagged."
     )
     assert found.sentences[1].startswith("About 2")
     assert "source_label" in found.edges
@@ -116,7 +116,7 @@ def test_noise_is_what_the_whole_interval_exceeds(low, noisy):
     }  # fmt: skip
     found = _finding("edges", numbers)
     assert found.noisy is noisy
-    assert found.sentence.startswith("About 5.0% of the edges" if noisy else "No sign of spurious")
+    assert found.sentence.startswith("About 5.0 % of the edges" if noisy else "No sign of spurious")
 
 
 def test_mistakes_are_not_verdicts(clean):

@@ -168,13 +168,15 @@ def _finding(kind: str, summary: Mapping[Any, Any]) -> Finding:
     low, high = summary["interval"]
     noisy = low > NEGLIGIBLE
     if noisy:
-        count = f"{suspects} of {judged} are flagged" if suspects else "none can be named for sure"
+        count = (
+            f"{suspects:,} of {judged:,} are flagged" if suspects else "none can be named for sure"
+        )
         about = f"About {_percent(summary['estimated_rate'])} of the {WRONG[kind]}"
         sentence = f"{about} ({_percent(low)} to {_percent(high)}); {count}."
     else:
-        sentence = f"No sign of {NOISE[kind]} (at most {_percent(high)} of {judged})."
+        sentence = f"No sign of {NOISE[kind]} (at most {_percent(high)} of {judged:,})."
     return Finding(kind, sentence, noisy, summary["estimated_rate"], (low, high), judged, suspects)
 
 
 def _percent(share: float) -> str:
-    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+    return f"{100 * share:.1f} %" if share < 0.0995 else f"{100 * share:.0f} %"
