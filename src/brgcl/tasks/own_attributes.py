@@ -65,7 +65,8 @@ def of_graph(graph: Data) -> Matrix | None:
 
 def rows_of_graph(graph: Data) -> dict[str, Tensor]:
     """The `attribute_views` of a graph."""
-    x = scale(checked_attributes(graph.x).cpu())
+    x = of_graph(graph)
+    assert x is not None
     return attribute_views(x, transition_of(graph, x.shape[0]))
 
 
