@@ -12,10 +12,12 @@ from brgcl.method.sparse import Matrix
 from brgcl.tasks.checks import transition_of
 from brgcl.tasks.own_attributes import (
     ByAttributes,
+    attribute_views,
     estimated_assortativity,
     fit_attributes,
     neighbours,
     of_graph,
+    rows_of_rule,
     sampled_rows,
 )
 
@@ -93,9 +95,8 @@ def test_attributes_are_taken_where_edges_say_nothing(mixed):
     right = (classifier.predict(z) == data.y)[data.test_mask].float().mean()
     alone = NodeClassifier("bayes").fit(z, labels, graph=data)
     assert right > 0.2 + (alone.predict(z) == data.y)[data.test_mask].float().mean()
-    assert torch.equal(
-        classifier.predict_proba(z[:5]), alone._predictor.predictor(F.normalize(z[:5]))
-    )
+    others = classifier.predict_proba(z[:5])  # nodes that are not in the graph
+    assert torch.equal(others, classifier._predictor.others.alone.predictor(F.normalize(z[:5])))
 
 
 def test_validation_labels_may_choose_attributes_too(mixed):
@@ -110,10 +111,35 @@ def test_representations_that_are_clearly_better_stay(mixed):
     z = F.one_hot(data.y, 3) + 0.2 * noise
     with_graph = NodeClassifier().fit(z, labels, graph=data)
     assert with_graph.rule_ == "bayes"
-    assert torch.equal(
-        with_graph.predict_proba(z),
-        NodeClassifier("bayes").fit(z, labels, graph=data).predict_proba(z),
+    joined = rows_of_rule("bayes", z, data)
+    same = NodeClassifier("bayes").fit(joined, labels, graph=data).predict_proba(joined)
+    np.testing.assert_allclose(with_graph.predict_proba(z), same, atol=1e-4)
+
+
+def test_attributes_around_stand_beside_representations():
+    data = make_graph(300, num_classes=3, homophily=0.9)
+    labels = torch.where(data.train_mask, data.y, -1)
+    z = torch.randn(300, 8, generator=torch.Generator().manual_seed(0))  # they say nothing
+    joined = NodeClassifier().fit(z, labels, graph=data)
+    alone = NodeClassifier("bayes").fit(z, labels, graph=data)
+    test = data.test_mask
+    assert (joined.predict(z) == data.y)[test].float().mean() > 0.2 + float(
+        (alone.predict(z) == data.y)[test].float().mean()
     )
+    other = joined.predict_proba(-z)  # the rows that are given count, not those of fit
+    assert not torch.equal(other, joined.predict_proba(z))
+    assert joined.predict_proba(z[:7]).shape == (7, 3)
+
+
+def test_the_rows_of_a_rule_are_what_it_is_fitted_to():
+    data = make_graph(60, num_classes=3)
+    z = torch.randn(60, 5, generator=torch.Generator().manual_seed(0))
+    views = attribute_views(of_graph(data), transition_of(data, 60))
+    assert torch.equal(rows_of_rule("attributes", z, data), views["attributes"])
+    joined = rows_of_rule("bayes", z, data)
+    np.testing.assert_allclose(joined.norm(dim=1), 1, atol=1e-6)
+    np.testing.assert_allclose(F.normalize(joined[:, :5]), F.normalize(z), atol=1e-6)
+    assert rows_of_rule("bayes", z, Data(edge_index=data.edge_index)) is z
 
 
 def test_nothing_is_tried_where_neighbours_share_a_class():

@@ -23,7 +23,8 @@ Task = Literal["classify", "cluster", "prototypes", "detect"]
 Settings = tuple[tuple[str, Any], ...]  # names and values
 
 # "auto" on disk is what is now called "best": records were made when there was no other choice.
-ON_DISK = {"best": "auto", "auto": "auto-2"}
+# "auto-2" saw representations alone.
+ON_DISK = {"best": "auto", "auto": "auto-3"}
 FROM_DISK = {written: rule for rule, written in ON_DISK.items()}
 
 

@@ -37,8 +37,8 @@ from brgcl.notebook import evaluation_html
 from brgcl.tasks.agreement import Agreement, cross_validated_agreement
 from brgcl.tasks.checks import check_labels, check_num_clusters, class_name
 from brgcl.tasks.classify import NodeClassifier
-from brgcl.tasks.own_attributes import rows_of_graph
-from brgcl.tasks.rules import ATTRIBUTE_RULES
+from brgcl.tasks.own_attributes import rows_of_rule
+from brgcl.tasks.rules import SEES_ATTRIBUTES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -319,8 +319,8 @@ def _agreement(
     if not isinstance(outcome, Classified) or outcome.accuracy is not None or outcome.rule == "own":
         return None
     z, labels, rule = fitted.representations, noisy.labels.train, cast(Any, outcome.rule)
-    if rule in ATTRIBUTE_RULES:
-        z, rule = rows_of_graph(noisy.graph)[rule], "bayes"
+    if outcome.classifier and outcome.classifier.rule == "auto" and rule in SEES_ATTRIBUTES:
+        z, rule = rows_of_rule(rule, z, noisy.graph), "bayes"
     return cross_validated_agreement(z, labels, graph=noisy.graph, rule=rule, seed=seed)
 
 

@@ -37,7 +37,9 @@ def rows_around(own: Tensor, transition: Matrix) -> Tensor:
 
 
 def leading_rows(x: Matrix, columns: int) -> Tensor:
-    """X V, `(N, columns)`, for the first right singular vectors V of X; all of them if few."""
+    """X V, `(N, columns)`, for the first right singular vectors V of X; X itself if narrower."""
+    if x.shape[1] <= columns:
+        return x.dense
     width = min(columns + SPARE, *x.shape)
     start = torch.randn(x.shape[1], width, generator=torch.Generator().manual_seed(0))
     basis = _basis(x @ start.to(x.data.device))

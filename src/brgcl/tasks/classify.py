@@ -9,8 +9,9 @@ Five named classifiers:
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"`, the default, takes bayes. Where neighbours are found to be of other classes it may
-fit bayes to the attributes of the nodes instead (`own_attributes.py`). Where there are validation
+`rule="auto"`, the default, takes bayes. Where the graph has attributes it puts them, averaged over
+the graph, beside the representations; where neighbours are found to be of other classes it may fit
+bayes to the attributes of the nodes instead (`own_attributes.py`). Where there are validation
 labels it moves on to centroid, logistic or mlp if that one is right on clearly more of them: by at
 least two standard errors of the paired difference. A tie, or a few nodes more or less, never
 changes the choice. Labels used to choose are never fitted.
@@ -37,7 +38,6 @@ from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
 from brgcl.tasks import choose, own_attributes
-from brgcl.tasks.bayes_rule import believe
 from brgcl.tasks.checks import (
     check_classes,
     check_labels,
@@ -229,7 +229,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
         All have predicted the same labels without having seen them.
         """
-        by_rows = believe(rows.z, rows.labels, rows.num_classes, rows.transition)
+        by_rows = own_attributes.fit_joined(rows)
         fitted = own_attributes.fit_attributes(rows, by_rows)
         if not fitted:
             return "bayes", {}, by_rows
@@ -255,7 +255,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def _fit_rule(self, name: str, rows: LabelledRows) -> Predictor:
         if name == "bayes":
-            return believe(rows.z, rows.labels, rows.num_classes, rows.transition)
+            return own_attributes.fit_joined(rows)
         if name == "centroid":
             return fit_centroid(rows)
         if name in PENALTIES:

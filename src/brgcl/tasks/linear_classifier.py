@@ -21,7 +21,7 @@ from brgcl.tasks.classifiers import (
 )
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.label_noise import log, without_loops
-from brgcl.tasks.own_attributes import ByAttributes
+from brgcl.tasks.own_attributes import ByAttributes, JoinedFit
 
 FORMAT = "brgcl-classifier-1"
 
@@ -57,6 +57,8 @@ class LinearClassifier:
         predictor, coupling, rule = classifier._predictor, 0.0, classifier.rule_
         if isinstance(predictor, ByAttributes):  # nodes that it has not seen go by their rows
             predictor, rule = predictor.others, "bayes"
+        if isinstance(predictor, JoinedFit):
+            predictor = predictor.alone
         if isinstance(predictor, BayesFit):
             coupling, predictor = predictor.coupling, predictor.predictor
         parts = _linear_parts(predictor) if isinstance(predictor, partial) else None

@@ -1,9 +1,14 @@
-"""Classify nodes by their attributes, where edges say little about classes.
+"""Classify nodes by their attributes, beside representations or in place of them.
 
-An encoder that averages over neighbours loses what a node's own attributes say if most of its
-neighbours belong to other classes. How many belong to the same class shows in the attributes. If
-the mean cosine of centred attributes is w between nodes of one class, b between nodes of different
-classes and e between neighbours, then
+Beside them: an encoder keeps what tells nodes apart, and loses part of what the attributes around
+a node say. The classifier gets both, as
+
+    rows = [z, a / 2] at unit length        a = attributes averaged widely (`attribute_rows.py`)
+
+In place of them, where edges say little about classes: an encoder that averages over neighbours
+loses what a node's own attributes say if most of its neighbours belong to other classes. How many
+belong to the same class shows in the attributes. If the mean cosine of centred attributes is w
+between nodes of one class, b between nodes of different classes and e between neighbours, then
 
     e = h w + (1 - h) b,   so   h = (e - b) / (w - b)
 
@@ -18,7 +23,7 @@ study neighbours are more alike than their classes explain. There a is far above
 is tried.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -29,14 +34,65 @@ from brgcl.data.attributes import checked_attributes
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, take_rows
 from brgcl.tasks.attribute_rows import OWN_COLUMNS, leading_rows, rows_around
-from brgcl.tasks.bayes_rule import believe
-from brgcl.tasks.checks import transition_of
+from brgcl.tasks.bayes_rule import BayesFit, believe, fit_target
+from brgcl.tasks.checks import check_representations, transition_of
 from brgcl.tasks.classifiers import LabelledRows, Predictor
 from brgcl.tasks.rules import ATTRIBUTE_RULES
 
 LOW_ASSORTATIVITY = 0.25  # below it attributes are tried too
 WRONG_LABELS = 3.0  # w - b is smaller by up to this factor where labels are wrong
 SAMPLE = 2000  # edges, and labelled nodes, that are looked at
+WEIGHT = 0.5  # of the attributes around a node beside its representation; .3 to 1 measured alike
+
+
+@dataclass(frozen=True)
+class JoinedFit:
+    """A classifier of representations and the attributes around, side by side.
+
+    Attributes:
+        joined: What classifies the nodes of the graph.
+        alone: The same posteriors fitted to representations alone, for rows of other nodes.
+        around: Attributes around the nodes of the graph, `(N, <= 64)`.
+    """
+
+    joined: BayesFit
+    alone: BayesFit
+    around: Tensor
+
+    @property
+    def right(self) -> Tensor:
+        """Which of the labels that were held out it predicts, `(n,)`."""
+        return self.joined.right
+
+    def __call__(self, z: Tensor) -> Tensor:
+        """Return class probabilities, `(N, C)`; N rows are taken for the nodes of the graph."""
+        if len(z) != len(self.around):
+            return self.alone(z)
+        return self.joined(join_rows(z, self.around))
+
+
+def join_rows(z: Tensor, around: Tensor) -> Tensor:
+    """[z, a / 2] at unit length, `(N, D + 64)`.
+
+    Example:
+        >>> join_rows(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]))
+        tensor([[0.8944, 0.0000, 0.0000, 0.4472]])
+    """
+    return F.normalize(torch.cat([z, WEIGHT * around.to(z)], 1), dim=1)
+
+
+def fit_joined(rows: LabelledRows) -> JoinedFit | BayesFit:
+    """Fit the classifier to representations and the attributes around.
+
+    Without attributes or edges it is fitted to representations alone.
+    """
+    z, labels, C, transition = rows.z, rows.labels, rows.num_classes, rows.transition
+    if rows.x is None or transition is None:
+        return believe(z, labels, C, transition)
+    around = rows_around(leading_rows(rows.x, OWN_COLUMNS), transition)
+    joined = believe(join_rows(z, around), labels, C, transition)
+    alone = replace(joined, predictor=fit_target(joined.target, z, joined.noise, None))
+    return JoinedFit(joined, alone, around)
 
 
 @dataclass(frozen=True)
@@ -63,11 +119,21 @@ def of_graph(graph: Data) -> Matrix | None:
     return None if graph.get("x") is None else scale(checked_attributes(graph.x).cpu())
 
 
-def rows_of_graph(graph: Data) -> dict[str, Tensor]:
-    """The `attribute_views` of a graph."""
+def rows_of_rule(rule: str, z: Tensor, graph: Data) -> Tensor:
+    """What the classifier that "auto" has named sees of the nodes of a graph, `(N, D)`.
+
+    Args:
+        rule: "bayes" or one of `ATTRIBUTE_RULES`.
+        z: Representations, `(N, D)`.
+        graph: The graph.
+    """
     x = of_graph(graph)
-    assert x is not None
-    return attribute_views(x, transition_of(graph, x.shape[0]))
+    if x is None:
+        return z
+    views = attribute_views(x, transition_of(graph, x.shape[0]))
+    if rule in ATTRIBUTE_RULES:
+        return views[rule]
+    return join_rows(check_representations(z), views["smoothed attributes"])
 
 
 def fit_attributes(rows: LabelledRows, by_rows: Predictor) -> dict[str, ByAttributes]:

@@ -8,6 +8,7 @@ CHOICES: tuple[Rule, ...] = ("auto", "best")  # of the candidates
 CANDIDATES: tuple[Rule, ...] = ("centroid", "logistic", "logistic+", "mlp")  # most cautious first
 AUTO_CANDIDATES: tuple[Rule, ...] = ("bayes", "centroid", "logistic", "mlp")  # the default first
 ATTRIBUTE_RULES = ("attributes", "smoothed attributes")  # what "auto" may take where edges mislead
+SEES_ATTRIBUTES = ("bayes", *ATTRIBUTE_RULES)  # what "auto" fits to attributes too
 FIXED_RULE: Rule = "centroid"  # where there are too few labels to choose by
 SoftLabels = Literal["normalize", "softmax", "hard"]
 SOFT_LABELS: tuple[SoftLabels, ...] = get_args(SoftLabels)
