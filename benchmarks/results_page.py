@@ -25,8 +25,8 @@ from brgcl.methods import METHODS
 from brgcl.tune.equal import EqualTuning
 
 ORDER = (
-    "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise", "sample-selection",
-    "ladder", "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
+    "targets", "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise",
+    "sample-selection", "ladder", "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
     "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
     "probe", "negatives", "detection", "detection-few",
 )  # fmt: skip

@@ -139,6 +139,7 @@ def test_published_values_are_those_of_the_paper(table, published_numbers):
         published = experiment.published_value(
             row["dataset"].lower().replace(" ", "-"),
             OURS.get(row["method"], row["method"].lower()),
+            "none",
             level,
             row["metric"].lower(),
         )
@@ -166,3 +167,34 @@ def test_a_row_has_its_own_number_of_draws_on_a_graph_or_at_all(tmp_path):
         ("gcn", "cora"): 4, ("gcn", "citeseer"): 6, ("gcn", "pubmed"): 4,
         ("s2gc", "cora"): 9, ("s2gc", "citeseer"): 9, ("s2gc", "pubmed"): 2,
     }  # fmt: skip
+
+
+def test_published_values_may_belong_to_one_noise_of_several(tmp_path):
+    file = tmp_path / "table.toml"
+    file.write_text(
+        """
+        title = "t"
+        source = "s"
+        noise = ["symmetric", "pair"]
+        levels = [0.0, 0.2]
+        datasets = ["cora"]
+        published = [
+          { dataset = "cora", row = "gcn", noise = "symmetric", metric = "acc", mean = [0.8, 0.7] },
+          { dataset = "cora", row = "gcn", noise = "pair", metric = "acc", mean = [0.8, nan] },
+        ]
+        [rows.gcn]
+        """
+    )
+    of = load_experiment(str(file)).published_value
+    assert of("cora", "gcn", "symmetric", 0.2, "acc") == (0.7, None)
+    assert of("cora", "gcn", "pair", 0.2, "acc") == (None, None)
+    assert of("cora", "gcn", "none", 0.0, "acc") == (0.8, None)
+
+
+def test_the_ceiling_shares_its_training_and_is_told_which_labels_are_right():
+    planned = runs(load_experiment("targets"), Selection(datasets=["cora"], levels=[0.4], seeds=1))
+    of = {(run.row, run.noise): run.spec for run in planned}
+    ceiling, ours = of["ceiling", "pair"], of["brgcl", "pair"]
+    assert (ceiling.labelled, ours.labelled) == ("right", "train")
+    assert ceiling.training == ours.training
+    assert ceiling.key != ours.key

@@ -256,3 +256,14 @@ def test_all_nodes_may_be_labelled_and_are_flipped_as_where_few_are():
     assert every.label_noise == pytest.approx(float(wrong.float().mean()))
     with pytest.raises(InputError, match="unknown labelled 'most'"):
         draw_noisy_graph(data, noise=noise, labelled="most")
+
+
+def test_an_oracle_gets_the_right_ones_of_the_given_labels(data):
+    noise = Noise(labels=NoiseSpec("symmetric", 0.5))
+    given = draw_noisy_graph(data, noise=noise, seed=3)
+    oracle = draw_noisy_graph(data, noise=noise, seed=3, labelled="right")
+    right = given.labels.train == data.y
+    assert torch.equal(oracle.labels.train, torch.where(right, data.y, -1))
+    assert 0 < int((oracle.labels.train >= 0).sum()) < int((given.labels.train >= 0).sum())
+    assert oracle.label_noise == given.label_noise
+    assert torch.equal(oracle.labels.validation, given.labels.validation)

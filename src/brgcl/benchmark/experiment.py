@@ -10,7 +10,7 @@ published means and deviations, and notes on what cannot be compared:
     metrics = ["accuracy"]
     protocol = "clean-val"
     labelled = "train"                or "all" nodes
-    published_label = "paper"         the word before published values; "published" if of others
+    published_label = "paper"         the word before published values; or "published", "target"
     reference = "brgcl"               the row that the others are compared with, draw by draw
     noise = ["symmetric"]
     levels = [0.0, 0.2, 0.4]
@@ -24,6 +24,7 @@ published means and deviations, and notes on what cannot be compared:
     preset = "reduced"                with the method's settings for expensive graphs
     settings = { hidden = 64 }        "@level", "@classes": the run's own values; "@none": None
     published = "gcn"                 whose published values stand beside it
+    labelled = "right"                an oracle: of the given labels it leaves out the wrong ones
     note = "..."
     levels, datasets                  where it has less than the rest
     seeds                             where it has another number of draws
@@ -33,10 +34,12 @@ published means and deviations, and notes on what cannot be compared:
     dataset = "cora"
     row = "gcn"
     metric = "accuracy"
-    mean = [0.817, 0.696, 0.636]
+    mean = [0.817, 0.696, nan]        nan where there is none
     std = [0.005, 0.012, 0.007]
+    noise = "symmetric"               where the columns have several noises
 """
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -63,6 +66,7 @@ class Row:
     settings: Mapping[str, Any] = field(default_factory=dict)
     rule: str = ""  # the classifier on top of representations; by default that of users, "auto"
     soft_labels: str = "normalize"  # targets of the perceptron among the classifiers
+    labelled: str = ""  # by default the table's
     published: str = ""
     note: str = ""
     datasets: Sequence[str] | None = None  # None for all, like the levels
@@ -102,14 +106,17 @@ class Experiment:
         return sorted(columns, key=lambda column: (order.index(column[0]), column[1]))
 
     def published_value(
-        self, dataset: str, row: str, level: float, metric: str
+        self, dataset: str, row: str, noise: str, level: float, metric: str
     ) -> tuple[float | None, float | None]:
         """Published mean and deviation of a cell; None where the paper has none."""
         which = (dataset, self.rows[row].published, metric)
         for entry in self.published:
+            if level > 0 and entry.get("noise", noise) != noise:
+                continue
             if (entry["dataset"], entry["row"], entry["metric"]) == which and level in self.levels:
                 at = list(self.levels).index(level)
-                return entry["mean"][at], entry["std"][at] if "std" in entry else None
+                mean = None if math.isnan(entry["mean"][at]) else entry["mean"][at]
+                return mean, entry["std"][at] if "std" in entry else None
         return None, None
 
 
@@ -297,7 +304,7 @@ def _run_spec(
         settings,
         task=task,
         protocol=experiment.protocol,
-        labelled=experiment.labelled,
+        labelled=row.labelled or experiment.labelled,
         noise=noise,
         level=level,
         rule=row.rule or ("auto" if chooses else "best"),

@@ -13,7 +13,7 @@ from brgcl.data import DATASETS
 from brgcl.detectors.contract import Detector
 from brgcl.detectors.registry import find_detector
 from brgcl.errors import InputError, unknown_name
-from brgcl.evaluation.names import LABELLED, PROTOCOLS, SCORED_ON
+from brgcl.evaluation.names import LABELLED, PROTOCOLS, RIGHT, SCORED_ON
 from brgcl.methods import find_method
 from brgcl.noise import ATTRIBUTE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise
@@ -44,7 +44,7 @@ class RunSpec:
     rule: str = "best"  # the classifier on top of representations
     soft_labels: str = "normalize"  # targets of the perceptron among the classifiers
     scored_on: str = "test"  # or "validation" while something is being chosen
-    labelled: str = "train"  # nodes with a label, or "all"
+    labelled: str = "train"  # nodes with a label, or "all", or "right", which is an oracle
     method_version: int = 0  # 0 stands for the one that is installed
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class RunSpec:
             ("data set", self.dataset, DATASETS),
             ("rule", self.rule, RULES),
             ("scored_on", self.scored_on, SCORED_ON),
-            ("labelled", self.labelled, LABELLED),
+            ("labelled", self.labelled, (*LABELLED, RIGHT)),
         ):
             if name not in known:
                 raise unknown_name(what, name, known)

@@ -10,4 +10,5 @@ Task = Literal["classify", "cluster"]
 PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 SCORED_ON: tuple[str, ...] = get_args(ScoredOn)
 LABELLED: tuple[str, ...] = get_args(Labelled)
+RIGHT = "right"  # an oracle: training nodes whose label is right
 TASKS: tuple[str, ...] = get_args(Task)

@@ -16,7 +16,7 @@ from torch_geometric.data import Data
 
 from brgcl.contract import ObservedLabels
 from brgcl.errors import unknown_name
-from brgcl.evaluation.names import LABELLED, PROTOCOLS, SCORED_ON
+from brgcl.evaluation.names import LABELLED, PROTOCOLS, RIGHT, SCORED_ON
 from brgcl.noise.graph import Noise, corrupt_graph, generator_for
 from brgcl.noise.labels import flip_labels
 from brgcl.noise.spec import NoiseSpec
@@ -65,19 +65,20 @@ def draw_noisy_graph(
         seed: Seed of all draws.
         scored_on: Nodes that are scored, a name from `SCORED_ON`.
         labelled: "train", or "all" nodes with a known class: then all of their labels are noisy
-            ones for training, and the split does not matter.
+            ones for training, and the split does not matter. "right" is an oracle: of the training
+            labels it leaves out the wrong ones.
     """
     if protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
     if scored_on not in SCORED_ON:
         raise unknown_name("scored_on", scored_on, SCORED_ON)
-    if labelled not in LABELLED:
+    if labelled not in (*LABELLED, RIGHT):
         raise unknown_name("labelled", labelled, LABELLED)
     graph, attribute_rate, edge_rate = corrupt_graph(data, noise, seed)
     y, has_split = data.y, data.get("train_mask") is not None
     nothing = torch.zeros_like(y, dtype=torch.bool)
     learn, choose, test = y >= 0, nothing, nothing
-    if has_split and labelled == "train":
+    if has_split and labelled != "all":
         learn, choose, test = data.train_mask, data.val_mask, data.test_mask
     if scored_on == "validation":
         choose, test = nothing, choose
@@ -86,6 +87,8 @@ def draw_noisy_graph(
     flipped = learn | choose if protocol == "noisy-val" else learn
     observed = _flip(data, noise.labels, flipped, seed)
     wrong = (observed != y)[learn]
+    if labelled == RIGHT:
+        learn = learn & (observed == y)
     return NoisyGraph(
         graph=graph,
         labels=ObservedLabels(

@@ -1,5 +1,6 @@
 """Cells of a table: means, deviations, differences draw by draw."""
 
+from dataclasses import replace
 from statistics import mean, stdev
 
 import pytest
@@ -7,7 +8,7 @@ from scipy import stats
 
 from brgcl.benchmark.experiment import Selection
 from brgcl.benchmark.show.layout import layouts
-from brgcl.benchmark.show.statistics import table_cells
+from brgcl.benchmark.show.statistics import _best, _is_best, table_cells
 from brgcl.errors import InputError
 from brgcl.evaluation.paired import paired_difference
 
@@ -48,6 +49,20 @@ def test_best_and_its_ties_are_marked(small, records):
     assert one_cell(small, records, "gcn", 0.0).is_best
     assert not one_cell(small, records, "s2gc", 0.0).is_best
     assert not one_cell(small, records, "gcn", 0.4).is_best
+
+
+def test_an_oracle_leads_no_column(small, records):
+    cells = table_cells(small, records)
+    (cell,) = (c for c in cells if c.row == "brgcl" and c.level == 0.4)
+    draw = cell.draws[0]
+    told = replace(draw, spec=replace(draw.spec, labelled="right"))
+    assert not cell.is_oracle
+    assert replace(cell, draws=(told,)).is_oracle
+    best = _best(
+        [replace(cell, draws=(told,)), *(c for c in cells if c.column == cell.column)], cell
+    )
+    assert not best.is_oracle
+    assert not _is_best(replace(cell, draws=(told,)), best)
 
 
 def test_a_row_with_easy_draws_only_is_not_the_best(small, records, scores):

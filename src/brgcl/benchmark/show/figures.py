@@ -184,7 +184,8 @@ def _dot_handles(experiment: Experiment, shown: Sequence[Cell]) -> list[Any]:
 
 
 def _published(experiment: Experiment) -> str:
-    return "the paper's value" if experiment.published_label == "paper" else "published value"
+    names = {"paper": "the paper's value", "published": "published value"}
+    return names.get(experiment.published_label, experiment.published_label)
 
 
 def _panel_title(panel: Panel, several: bool) -> str:

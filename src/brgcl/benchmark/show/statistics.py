@@ -15,6 +15,7 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
+from brgcl.evaluation.names import RIGHT
 from brgcl.evaluation.paired import Paired, paired_difference
 
 DETECTION = ("average_precision", "auroc", "f1", "mcc", "precision", "recall")
@@ -54,6 +55,11 @@ class Cell:
     def column(self) -> tuple[str, str, float, str]:
         """The graph, noise, level and metric that it shares with the other rows."""
         return self.dataset, self.noise, self.level, self.metric
+
+    @property
+    def is_oracle(self) -> bool:
+        """Whether it was told which labels are right; then it leads no column."""
+        return self.draws[0].spec.labelled == RIGHT
 
     @property
     def values(self) -> dict[int, float]:
@@ -107,7 +113,7 @@ def table_cells(
         seconds = _seconds([spec for spec in here if spec.key not in records], costs)
         for metric in experiment.metrics:
             draws = [_draw(spec, records.get(spec.key), metric) for spec in here]
-            published = experiment.published_value(dataset, row, level, metric)
+            published = experiment.published_value(dataset, row, noise, level, metric)
             table.append(Cell(
                 dataset, row, noise, level, metric, tuple(draws), *published,
                 realised=_realised(draws), at_least=_is_capped(draws, metric), seconds=seconds,
@@ -167,7 +173,7 @@ def _best(column: Sequence[Cell], reference: Cell | None) -> Cell | None:
     leads = [
         (cell.mean - base if cell.paired is None else cell.paired.mean, cell)
         for cell in column
-        if cell.mean is not None and cell.metric in SCORES
+        if cell.mean is not None and cell.metric in SCORES and not cell.is_oracle
     ]
     return max(leads, key=lambda pair: pair[0])[1] if len(leads) > 1 else None
 
@@ -175,6 +181,8 @@ def _best(column: Sequence[Cell], reference: Cell | None) -> Cell | None:
 def _is_best(cell: Cell, best: Cell | None) -> bool:
     if best is None or cell.mean is None or cell is best:
         return cell is best
+    if cell.is_oracle:
+        return False
     gap = paired_difference(cell.values, best.values)
     return gap is not None and gap.is_tie
 
