@@ -26,9 +26,9 @@ from brgcl.tune.equal import EqualTuning
 
 ORDER = (
     "targets", "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise",
-    "sample-selection", "ladder", "ablation", "components", "prototypes", "confidence-map", "hyperparameters",
-    "dataset-statistics", "edge", "instance", "noisy-val", "no-val", "classifiers",
-    "probe", "negatives", "detection", "detection-few",
+    "sample-selection", "ladder", "ablation", "components", "prototypes", "confidence-map",
+    "hyperparameters", "dataset-statistics", "edge", "instance", "noisy-val", "no-val",
+    "classifiers", "probe", "negatives", "detection", "detection-few",
 )  # fmt: skip
 FLOOR = "smooth"  # what one gets without training
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"

@@ -52,17 +52,14 @@ def test_best_and_its_ties_are_marked(small, records):
 
 
 def test_an_oracle_leads_no_column(small, records):
-    cells = table_cells(small, records)
-    (cell,) = (c for c in cells if c.row == "brgcl" and c.level == 0.4)
-    draw = cell.draws[0]
-    told = replace(draw, spec=replace(draw.spec, labelled="right"))
-    assert not cell.is_oracle
-    assert replace(cell, draws=(told,)).is_oracle
-    best = _best(
-        [replace(cell, draws=(told,)), *(c for c in cells if c.column == cell.column)], cell
-    )
+    cells = table_cells(small, records, Selection(datasets=["cora"], levels=[0.4]))
+    ours = one_cell(small, records, "brgcl", 0.4)
+    draw = ours.draws[0]
+    oracle = replace(ours, draws=(replace(draw, spec=replace(draw.spec, labelled="right")),))
+    assert (ours.is_oracle, oracle.is_oracle) == (False, True)
+    best = _best([oracle, *cells], ours)
     assert not best.is_oracle
-    assert not _is_best(replace(cell, draws=(told,)), best)
+    assert not _is_best(oracle, best)
 
 
 def test_a_row_with_easy_draws_only_is_not_the_best(small, records, scores):
