@@ -48,19 +48,22 @@ class Clustering:
         return replace(self, assignment=self.assignment.cpu(), centers=self.centers.cpu())
 
 
-def pseudo_labels(h: Tensor, centers: Tensor, xi: float) -> tuple[Tensor, Tensor, Tensor]:
+def pseudo_labels(
+    h: Tensor, centers: Tensor, xi: float, squares: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """Label each node with its nearest centre, or with a new one beyond xi, Eq. (4).
 
     Args:
         h: Representations, `(N, D)`.
         centers: Centres, `(K, D)`.
         xi: Squared distance from which a new cluster is cheaper.
+        squares: `row_squares(h)`, where they are known.
 
     Returns:
         Labels in `0..K`, where K asks for a new cluster; the nearest centre in `0..K-1`; and the
         squared distance to it; each `(N,)`.
     """
-    distance, nearest = _nearest(h, centers)
+    distance, nearest = _nearest(h, centers, row_squares(h) if squares is None else squares)
     return torch.where(distance > xi, centers.shape[0], nearest), nearest, distance
 
 
@@ -83,13 +86,14 @@ def dp_means(
     """
     if centers is None:
         centers = h.mean(0, keepdim=True)
+    squares = row_squares(h)
     total = torch.stack([rows.double().pow(2).sum() for rows in torch.split(h, ROWS)]).sum()
     previous: Tensor | None = None
     trace: list[float] = []
     capped = False
     for _ in range(max_rounds):
         K = centers.shape[0]
-        wanted, label, distance = pseudo_labels(h, centers, xi)
+        wanted, label, distance = pseudo_labels(h, centers, xi, squares)
         farthest = int(distance.argmax())  # of all nodes that want a new cluster, it gets one
         beyond = int(wanted[farthest]) == K
         capped = beyond and max_clusters <= K
@@ -117,10 +121,11 @@ def k_means(h: Tensor, centers: Tensor, *, max_rounds: int = 300) -> Clustering:
         centers: Where to start, `(K, D)`; a cluster that loses all points vanishes.
         max_rounds: Stop after so many rounds even if the partition still changes.
     """
+    squares = row_squares(h)
     previous: Tensor | None = None
     trace: list[float] = []
     for _ in range(max_rounds):
-        distance, label = _nearest(h, centers)
+        distance, label = _nearest(h, centers, squares)
         trace.append(float(distance.double().sum()))
         sums, counts = cluster_sums(h, label, centers.shape[0])
         label, sums, counts = _drop_empty(label, sums, counts)
@@ -133,10 +138,10 @@ def k_means(h: Tensor, centers: Tensor, *, max_rounds: int = 300) -> Clustering:
 
 def farthest_first(h: Tensor, num_clusters: int) -> Tensor:
     """Choose starting centres for `k_means`: the mean's farthest point, then ever the farthest."""
-    centers = h.mean(0, keepdim=True)
+    centers, squares = h.mean(0, keepdim=True), row_squares(h)
     chosen: list[Tensor] = []
     for _ in range(num_clusters):
-        distance, _ = _nearest(h, torch.stack(chosen) if chosen else centers)
+        distance, _ = _nearest(h, torch.stack(chosen) if chosen else centers, squares)
         chosen.append(h[distance.argmax()])
     return torch.stack(chosen)
 
@@ -152,13 +157,19 @@ def cluster_sums(h: Tensor, label: Tensor, num_clusters: int) -> tuple[Tensor, T
     return sums, counts
 
 
-def _nearest(h: Tensor, centers: Tensor) -> tuple[Tensor, Tensor]:
+def row_squares(h: Tensor) -> Tensor:
+    """Squared length of each row, `(N,)`."""
+    return torch.cat([rows.square().sum(1) for rows in torch.split(h, ROWS)])
+
+
+def _nearest(h: Tensor, centers: Tensor, squares: Tensor) -> tuple[Tensor, Tensor]:
     """Squared distance to, and index of, the nearest centre: one product against K centres."""
     found = []
-    for rows in torch.split(h, ROWS):
-        scores = torch.addmm(centers.pow(2).sum(1)[None, :], rows, centers.T, alpha=-2)  # (n, K)
+    of_centers = centers.square().sum(1)[None, :]
+    for rows, own in zip(torch.split(h, ROWS), torch.split(squares, ROWS), strict=True):
+        scores = torch.addmm(of_centers, rows, centers.T, alpha=-2)  # (n, K)
         best, label = scores.min(1)
-        found.append(((best + rows.pow(2).sum(1)).clamp_min_(0), label))
+        found.append(((best + own).clamp_min_(0), label))
     distances, labels = zip(*found, strict=True)
     return torch.cat(distances), torch.cat(labels)
 
