@@ -28,7 +28,7 @@ ORDER = (
     "targets", "symmetric", "asymmetric", "attribute", "clustering", "clustering-noise",
     "sample-selection", "ladder", "ablation", "components", "prototypes", "confidence-map",
     "hyperparameters", "dataset-statistics", "edge", "instance", "noisy-val", "no-val",
-    "classifiers", "probe", "negatives", "detection", "detection-few",
+    "classifiers", "probe", "negatives", "detection", "detection-few", "parts",
 )  # fmt: skip
 FLOOR = "smooth"  # what one gets without training
 BEGIN, END = "<!-- results -->", "<!-- end of results -->"
