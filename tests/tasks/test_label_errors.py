@@ -10,7 +10,8 @@ from torch_geometric.data import Data
 from brgcl.data import make_graph
 from brgcl.errors import InputError
 from brgcl.tasks import label_errors, out_of_fold
-from brgcl.tasks.label_errors import find_label_errors, flag, judge_labels
+from brgcl.tasks.label_errors import find_label_errors, flag, judge_labels, less_chance
+from brgcl.tasks.out_of_fold import Labelled, calibrate
 
 
 @pytest.fixture(autouse=True)
@@ -365,3 +366,31 @@ def test_a_contradicted_estimate_is_said(monkeypatch, caplog):
     with caplog.at_level("WARNING", logger="brgcl"):
         judge_labels(z, data.y, graph=data)
     assert "43 % more are wrong than it explains" in caplog.text
+
+
+def test_chance_is_taken_off_by_the_same_odds_for_all():
+    rng = torch.Generator().manual_seed(0)
+    q = torch.rand(50, 3, generator=rng).double().softmax(1)
+    one_hot = F.one_hot(torch.randint(3, (50,), generator=rng), 3).bool()
+    doubted = torch.arange(50) > 4
+    raised = less_chance(q, one_hot, doubted, 0.3)
+    np.testing.assert_allclose(raised[:5], q[:5])
+    np.testing.assert_allclose(raised.sum(1), 1)
+    before, after = q[one_hot][doubted], raised[one_hot][doubted]
+    assert float(after.mean()) == pytest.approx(float(before.mean()) / 0.7, abs=1e-6)
+    factor = (after / (1 - after)) / (before / (1 - before))
+    np.testing.assert_allclose(factor, float(factor[0]))
+    assert torch.equal(less_chance(q, one_hot, doubted, 0.0), q)
+    assert float(less_chance(q, one_hot, doubted, 0.9)[one_hot][doubted].min()) > 0.9
+
+
+def test_classes_that_overlap_are_not_taken_for_noise_where_labels_are_few():
+    rng = torch.Generator().manual_seed(0)
+    p = torch.randn(120, 4, generator=rng).softmax(1)
+    labels = torch.multinomial(p, 1, generator=rng).squeeze(1)  # all of them right
+    judged = judge_labels(p, labels, pred_probs=p)
+    data = Labelled(p, [], labels, 4, torch.zeros(120, dtype=torch.bool))
+    found = calibrate(data, p.double(), seed=0)
+    uncorrected = 1 - float(found.posterior.gather(1, labels[:, None]).mean())
+    assert found.chance > 0.01
+    assert judged.error_rate < uncorrected - 0.01

@@ -5,12 +5,14 @@ is P(l_i | true class), a transition matrix T estimated from labels outside the 
 
     q_ic ~ p_ic T_{c, l_i}
 
-The score of a label is q_{i, l_i}, the probability that it is right. The labels with the lowest
+The score of a label is q_{i, l_i}, the probability that it is right, after what chance explains is
+taken off (`less_chance`). The labels with the lowest
 scores are called errors as long as at most a share `fdr` of them is expected to be right.
 docs/find-errors.md explains each step.
 """
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("brgcl")
 MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
+MOST_RAISED = 7.0  # logarithm of the factor by which the odds of given labels are raised at most
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 
 
@@ -226,6 +229,7 @@ def _judge(
     judged = ~few[given] | certain
     kept = certain | ~judged
     q = torch.where(kept[:, None], one_hot.double(), found.posterior)
+    q = less_chance(q, one_hot, ~kept, found.chance)
     score, suggested = q[one_hot], q.argmax(1)
     is_error = flag(score, judged & ~certain & (suggested != given), fdr)
 
@@ -278,6 +282,37 @@ def _judge(
             100 * beyond,
         )
     return errors
+
+
+def less_chance(q: Tensor, one_hot: Tensor, doubted: Tensor, chance: float) -> Tensor:
+    """Raise the odds of the given labels until no more are wrong than chance leaves unexplained.
+
+    If a share e is called wrong, and a share b would be if all labels were right, then e' with
+    e = b + (1 - b) e' is. The odds of all given labels are raised by the same factor, so that their
+    order stays.
+
+    Args:
+        q: Posteriors, `(L, C)`.
+        one_hot: Given labels, bool, `(L, C)`.
+        doubted: Mask of the labels that are judged, `(L,)`.
+        chance: b.
+
+    Example:
+        >>> q, given = torch.tensor([[0.6, 0.4]]).double(), torch.tensor([[True, False]])
+        >>> less_chance(q, given, torch.tensor([True]), 0.2)
+        tensor([[0.7500, 0.2500]], dtype=torch.float64)
+    """
+    right = q[one_hot][doubted]
+    if chance <= 0 or not len(right):
+        return q
+    wanted = min(float(right.mean()) / (1 - chance), 1.0)
+    low, high = 0.0, MOST_RAISED  # logarithm of the factor
+    for _ in range(60):
+        middle = (low + high) / 2
+        raised = torch.sigmoid(torch.logit(right, eps=1e-12) + middle)
+        low, high = (middle, high) if float(raised.mean()) < wanted else (low, middle)
+    factor = torch.where(one_hot & doubted[:, None], math.exp(high), 1.0).to(q)
+    return q * factor / (q * factor).sum(1, keepdim=True)
 
 
 def flag(score: Tensor, candidate: Tensor, fdr: float) -> Tensor:

@@ -12,6 +12,10 @@ w, b, c nor the transition matrix T. These maximise sum_j log (p_j T)[l_j] over 
 f, where p_j is predicted without the labels of f and those of the fold of j. So every pair of folds
 is held out once. All is repeated with other folds, and the predictions are averaged.
 
+With few labels, some would be called wrong even if all were right: p is surer than it should be,
+and what it misses is taken for noise. How many is found by a parametric bootstrap: labels are drawn
+from p, without any noise, and judged in the same way.
+
 docs/find-errors.md gives the reasons.
 """
 
@@ -45,6 +49,8 @@ LEAST_CLEAREST = 50  # of each class; of fewer nothing is concluded
 CONTRADICTION = 0.2  # labels of clearest class that are wrong beyond what T says, as a share
 ANCHORED = 3, 60  # times that T is taken from labels of clearest class, and steps for w after each
 TOLERANCE = 1e-5  # of the classifiers, of which there are many
+FEW = 1_000  # labels up to which the share called wrong by chance is simulated
+SIMULATIONS = 2  # for each choice of folds
 
 
 @dataclass(frozen=True)
@@ -89,10 +95,12 @@ class OutOfFold:
     Attributes:
         p: Probabilities of the classes, own labels aside, `(L, C)`.
         posterior: The same given the own labels, `(L, C)`.
+        chance: Share of the labels that would be called wrong if all of them were right.
     """
 
     p: Tensor
     posterior: Tensor
+    chance: float = 0.0
 
 
 def predict_out_of_fold(data: Labelled, seed: int, report: Report | None = None) -> OutOfFold:
@@ -122,7 +130,7 @@ def predict_once(data: Labelled, seed: int) -> OutOfFold:
                 x[fold] = pairs[i, j]
         return x
 
-    return judge_folds(data, folds, visible)
+    return judge_folds(data, folds, visible, seed)
 
 
 def calibrate(data: Labelled, p: Tensor, seed: int) -> OutOfFold:
@@ -132,13 +140,18 @@ def calibrate(data: Labelled, p: Tensor, seed: int) -> OutOfFold:
     a node is not known.
     """
     x = log(p)[:, :, None]
-    repeats = range(num_repeats(len(data.nodes)))
-    folds = [random_folds(data.nodes, FOLDS, seed + i) for i in repeats]
-    return average([judge_folds(data, parts, lambda _: x) for parts in folds])
+    seeds = range(seed, seed + num_repeats(len(data.nodes)))
+    folds = [random_folds(data.nodes, FOLDS, one) for one in seeds]
+    return average(
+        [judge_folds(data, each, lambda _: x, one) for each, one in zip(folds, seeds, strict=True)]
+    )
 
 
 def judge_folds(
-    data: Labelled, folds: list[Tensor], predictors_without: Callable[[int], Tensor]
+    data: Labelled,
+    folds: list[Tensor],
+    predictors_without: Callable[[int], Tensor],
+    seed: int = 0,
 ) -> OutOfFold:
     """Weigh the predictors of each fold by the labels outside it, and add the own labels last.
 
@@ -147,22 +160,49 @@ def judge_folds(
         folds: The folds.
         predictors_without: Number of a fold -> predictors of all nodes, `(N, C, R)`, none of which
             has seen a label of the fold or, of another labelled node, a label of its fold.
+        seed: Seed of the labels that are simulated where labels are few.
     """
-    shape = (len(data.labels), data.num_classes)
-    p = torch.zeros(shape, dtype=torch.float64, device=data.labels.device)
-    q = p.clone()
-    outside = torch.zeros_like(data.certain)
+    nodes = data.nodes
+    fold_of = torch.full_like(data.labels, -1)
     for i, fold in enumerate(folds):
-        x = predictors_without(i)
-        seen = outside.index_fill(0, data.nodes, True).index_fill(0, fold, False)
-        around = 0 if data.neighbours is None else 2
-        w, T = weights(
-            x[seen], data.labels[seen], data.certain[seen],
-            observed=data.observed[seen], neighbours=around,
-        )  # fmt: skip
-        p[fold] = (x[fold] @ w).softmax(1)
-        q[fold] = believed(p[fold], T, data.labels[fold], data.certain[fold])
-    return OutOfFold(p[data.nodes], q[data.nodes])
+        fold_of[fold] = i
+    given, certain, observed = data.labels[nodes], data.certain[nodes], data.observed[nodes]
+    around = 0 if data.neighbours is None else 2
+    few = len(nodes) <= FEW
+    kept: dict[int, Tensor] = {}
+
+    def rows(i: int) -> Tensor:
+        if i in kept:
+            return kept[i]
+        x = predictors_without(i)[nodes]
+        if few:  # they are needed again
+            kept[i] = x
+        return x
+
+    def judge(given: Tensor, observed: Tensor) -> tuple[Tensor, Tensor]:
+        p = torch.zeros(len(nodes), data.num_classes, dtype=torch.float64, device=given.device)
+        q = p.clone()
+        for i in range(len(folds)):
+            x, held = rows(i), fold_of[nodes] == i
+            w, T = weights(
+                x[~held], given[~held], certain[~held], observed=observed[~held], neighbours=around
+            )
+            p[held] = (x[held] @ w).softmax(1)
+            q[held] = believed(p[held], T, given[held], certain[held])
+        return p, q
+
+    p, q = judge(given, observed)
+    if not few or bool(certain.all()):
+        return OutOfFold(p, q)
+    generator = torch.Generator(given.device).manual_seed(seed)
+    shares = []
+    for _ in range(SIMULATIONS):
+        drawn = torch.multinomial(p, 1, generator=generator).squeeze(1)
+        right = torch.where(certain, given, drawn)
+        _, believed_right = judge(right, torch.where(observed >= 0, right, observed))
+        own = believed_right.gather(1, right[:, None]).squeeze(1)
+        shares.append(1 - float(own[~certain].mean()))
+    return OutOfFold(p, q, sum(shares) / len(shares))
 
 
 def predictors(data: Labelled, hidden: Tensor) -> Tensor:
@@ -325,4 +365,4 @@ def average(found: list[OutOfFold]) -> OutOfFold:
     """Geometric means, rows summing to 1."""
     columns = ([one.p for one in found], [one.posterior for one in found])
     p, q = (torch.stack(c).clamp_min(1e-9).log().mean(0).softmax(1) for c in columns)
-    return OutOfFold(p, q)
+    return OutOfFold(p, q, sum(one.chance for one in found) / len(found))
