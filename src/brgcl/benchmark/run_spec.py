@@ -81,6 +81,11 @@ class RunSpec:
         return find_entry(self.task, self.method)
 
     @property
+    def is_oracle(self) -> bool:
+        """Whether it is told which labels are right."""
+        return self.labelled == RIGHT
+
+    @property
     def config(self) -> Any:
         """The settings of the method."""
         return _config(self.task, self.method, self.settings)

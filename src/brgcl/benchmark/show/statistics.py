@@ -15,7 +15,6 @@ from brgcl.benchmark.records import Record
 from brgcl.benchmark.run_spec import RunSpec
 from brgcl.benchmark.schedule import Costs, schedule
 from brgcl.errors import unknown_name
-from brgcl.evaluation.names import RIGHT
 from brgcl.evaluation.paired import Paired, paired_difference
 
 DETECTION = ("average_precision", "auroc", "f1", "mcc", "precision", "recall")
@@ -59,7 +58,7 @@ class Cell:
     @property
     def is_oracle(self) -> bool:
         """Whether it was told which labels are right; then it leads no column."""
-        return self.draws[0].spec.labelled == RIGHT
+        return self.draws[0].spec.is_oracle
 
     @property
     def values(self) -> dict[int, float]:
