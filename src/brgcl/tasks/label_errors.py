@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("brgcl")
 MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
-MOST_RAISED = 7.0  # logarithm of the factor by which the odds of given labels are raised at most
+MOST_RAISED = 7.0  # logarithm of the factor by which odds of given labels are raised at most
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 
 
@@ -289,7 +289,7 @@ def less_chance(q: Tensor, one_hot: Tensor, doubted: Tensor, chance: float) -> T
 
     If a share e is called wrong, and a share b would be if all labels were right, then e' with
     e = b + (1 - b) e' is. The odds of all given labels are raised by the same factor, so that their
-    order stays.
+    order stays. At most half of e is taken off, since b is a guess, too.
 
     Args:
         q: Posteriors, `(L, C)`.
@@ -305,7 +305,8 @@ def less_chance(q: Tensor, one_hot: Tensor, doubted: Tensor, chance: float) -> T
     right = q[one_hot][doubted]
     if chance <= 0 or not len(right):
         return q
-    wanted = min(float(right.mean()) / (1 - chance), 1.0)
+    mean = float(right.mean())
+    wanted = min(mean / (1 - chance), (1 + mean) / 2)
     low, high = 0.0, MOST_RAISED  # logarithm of the factor
     for _ in range(60):
         middle = (low + high) / 2
