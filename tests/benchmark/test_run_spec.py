@@ -102,10 +102,18 @@ def test_an_unknown_setting_is_an_error():
 
 def test_the_choice_by_the_highest_count_is_written_as_auto():
     """Committed records were made with it, when it was the only choice and called so."""
-    for rule, written in (("best", "auto"), ("auto", "auto-3"), ("mlp", "mlp")):
+    for rule, written in (("best", "auto"), ("auto", "auto-4"), ("mlp", "mlp")):
         spec = ours(rule=rule)
         assert spec.to_dict()["rule"] == written
         assert RunSpec.from_dict(spec.to_dict()) == spec
+
+
+def test_a_rule_that_has_changed_for_validation_labels_keeps_its_records_without_them():
+    spec = ours(rule="auto", protocol="no-val")
+    assert spec.to_dict()["rule"] == "auto-3"
+    assert RunSpec.from_dict(spec.to_dict()) == spec
+    with pytest.raises(InputError, match="auto-3"):
+        RunSpec.from_dict(ours(rule="auto").to_dict() | {"rule": "auto-3"})
 
 
 def detection(method="brgcl", **fields):

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import numpy as np
@@ -26,6 +27,7 @@ from brgcl.tasks.label_noise import (
     coupling,
     estimated_transition,
     folds,
+    matched_centers,
     noise_interval,
     noise_matrix,
     posterior,
@@ -74,6 +76,41 @@ def test_noise_matrix_has_rows_that_sum_to_1():
     T = noise_matrix(0.3, 4)
     assert T.diagonal().tolist() == pytest.approx([0.7] * 4)
     assert T.sum(1).tolist() == pytest.approx([1.0] * 4)
+
+
+def test_each_class_takes_the_centre_that_most_labels_agree_on():
+    rng = torch.Generator().manual_seed(0)
+    rows, centers = torch.randn(40, 3, generator=rng), torch.randn(4, 3, generator=rng)
+    given = torch.randint(4, (40,), generator=rng)
+    centroids = torch.zeros(4, 3)
+    cluster = torch.stack([(rows - c).square().sum(1) for c in centers]).argmin(0)
+
+    def agreeing(order):
+        return sum(int((cluster[given == c] == k).sum()) for c, k in enumerate(order))
+
+    best = max(itertools.permutations(range(4)), key=agreeing)
+    means = matched_centers(centers, rows, given, centroids)
+    found = [(centers == mean).all(1).nonzero().item() for mean in means]
+    assert agreeing(found) == agreeing(best)
+    assert torch.equal(matched_centers(centers.flip(0), rows, given, centroids), means)
+
+
+def test_a_class_without_a_centre_keeps_the_centroid_of_its_labels():
+    rows, centroids = torch.eye(3), torch.full((3, 3), 0.5)
+    means = matched_centers(torch.eye(3)[:2], rows, torch.tensor([0, 1, 2]), centroids)
+    assert torch.equal(means, torch.cat([torch.eye(3)[:2], centroids[2:]]))
+
+
+def test_em_may_start_from_centres():
+    z, y = blobs()
+    labels = flipped(y, 0.3)
+    centers = torch.stack([z[y == c].mean(0) for c in (2, 0, 1)])
+    model = LabelNoiseModel(centers=centers, rounds=1).fit(z, labels)
+    expected = (z @ F.normalize(centers[[1, 2, 0]], dim=1).T / model.tau).softmax(1)
+    assert torch.allclose(model.class_probabilities_, expected, atol=1e-5)
+    assert torch.allclose(
+        model.posterior_, posterior(expected, noise_matrix(0.2, 3), labels), atol=1e-5
+    )  # no label vouches for itself: a centre does not know it
 
 
 def test_posterior_is_bayes_rule():

@@ -17,15 +17,10 @@ from brgcl.evaluation.names import LABELLED, PROTOCOLS, RIGHT, SCORED_ON
 from brgcl.methods import find_method
 from brgcl.noise import ATTRIBUTE_NOISE, LABEL_NOISE, NoiseSpec
 from brgcl.noise.graph import Noise
-from brgcl.tasks.rules import RULES
+from brgcl.tasks.rules import CHOICES, RULES
 
 Task = Literal["classify", "cluster", "prototypes", "detect"]
 Settings = tuple[tuple[str, Any], ...]  # names and values
-
-# "auto" on disk is what is now called "best": records were made when there was no other choice.
-# "auto-2" saw representations alone.
-ON_DISK = {"best": "auto", "auto": "auto-3"}
-FROM_DISK = {written: rule for rule, written in ON_DISK.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +129,7 @@ class RunSpec:
         """Return plain values, as a record holds them."""
         values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         values["split"] = values.pop("scored_on")
-        values["rule"] = ON_DISK.get(self.rule, self.rule)
+        values["rule"] = _written(self.rule, self.protocol)
         if self.method_version == 1:  # not in the keys of records from before there were versions
             del values["method_version"]
         if self.labelled == "train":  # nor in those from before all nodes could be labelled
@@ -146,12 +141,27 @@ class RunSpec:
         """Read what `to_dict` wrote."""
         fields = {**values, "settings": tuple(sorted(values["settings"].items()))}
         fields["scored_on"] = fields.pop("split")
-        fields["rule"] = FROM_DISK.get(fields["rule"], fields["rule"])
+        for rule in CHOICES:
+            if fields["rule"] == _written(rule, fields["protocol"]):
+                fields["rule"] = rule
+                break
         return cls(**{"method_version": 1, **fields})
 
     def __str__(self) -> str:
         noise = "" if self.noise == "none" else f", {self.noise} {self.level:g}"
         return f"{self.task} {self.dataset}, {self.method}{noise}, seed {self.seed}"
+
+
+def _written(rule: str, protocol: str) -> str:
+    """Name of a rule on disk, which changes when the rule does, so that old records do not count.
+
+    "best" is written as "auto": records were made when there was no other choice. "auto-2" saw
+    representations alone. "auto-3" let validation labels choose neither "bayes-clusters" nor, where
+    edges help, attributes alone; without validation labels nothing has changed since.
+    """
+    if rule == "auto":
+        return "auto-3" if protocol == "no-val" else "auto-4"
+    return "auto" if rule == "best" else rule
 
 
 def changed_settings(config: Any) -> Settings:

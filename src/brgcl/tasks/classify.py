@@ -1,9 +1,10 @@
 """Classify nodes from their representations and labels that may be wrong.
 
-Five named classifiers:
+Six named classifiers:
 
     bayes      logistic regression on labels as far as a label-noise model believes them, smoothed
                over the graph as far as neighbours help (`bayes_rule.py`, docs/label-noise.md)
+    bayes-clusters   the same, the model starting from clusters, each matched with one class
     centroid   nearest class mean by cosine; averages label noise away
     logistic   logistic regression with a strong penalty
     logistic+  logistic regression with a weak penalty
@@ -12,15 +13,15 @@ Five named classifiers:
 `rule="auto"`, the default, takes bayes. Where the graph has attributes it puts them, averaged over
 the graph, beside the representations; where neighbours are found to be of other classes it may fit
 bayes to the attributes of the nodes instead (`own_attributes.py`). Where there are validation
-labels it moves on to centroid, logistic or mlp if that one is right on clearly more of them: by at
-least two standard errors of the paired difference. A tie, or a few nodes more or less, never
-changes the choice. Labels used to choose are never fitted.
+labels it moves on to bayes-clusters, centroid, logistic, mlp or the attributes if that one is right
+on clearly more of them: by at least two standard errors of the paired difference. A tie, or a few
+nodes more or less, never changes the choice. Labels used to choose are never fitted.
 
 `rule="best"` takes the one of the last four that agrees best with validation labels, however small
 its lead, and lets them choose an epoch of the perceptron too; without them it takes the centroid
 unless another one agrees better in cross-validation by more than one standard error.
 
-A sixth, never chosen, is the linear probe by which representations are compared in the
+A seventh, never chosen, is the linear probe by which representations are compared in the
 literature:
 
     probe      logistic regression, its penalty one of 21 that validation labels choose
@@ -86,8 +87,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     `z`: a tensor for a tensor, else an array.
 
     Args:
-        rule: "bayes", "centroid", "logistic", "logistic+", "mlp", or how to choose among them:
-            "auto" or "best"; "probe" for the linear probe.
+        rule: "bayes", "bayes-clusters", "centroid", "logistic", "logistic+", "mlp", or how to
+            choose among them: "auto" or "best"; "probe" for the linear probe.
         soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
             to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
             ("hard"). Without a graph they are as given.
@@ -211,7 +212,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             names = AUTO_CANDIDATES if self.rule == "auto" else CANDIDATES
             fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in names}
             if self.rule == "auto":
-                fitted |= own_attributes.fit_attributes(rows, fitted["bayes"])
+                fitted |= own_attributes.fit_attributes(rows, fitted["bayes"], always=True)
             right = choose.right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
             name = choose.most_cautious(right) if self.rule == "auto" else choose.most_right(right)
             return name, choose.shares(right), fitted[name]
@@ -254,8 +255,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return held_out
 
     def _fit_rule(self, name: str, rows: LabelledRows) -> Predictor:
-        if name == "bayes":
-            return own_attributes.fit_joined(rows)
+        if name in ("bayes", "bayes-clusters"):
+            return own_attributes.fit_joined(rows, clusters=name == "bayes-clusters")
         if name == "centroid":
             return fit_centroid(rows)
         if name in PENALTIES:

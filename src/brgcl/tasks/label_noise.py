@@ -16,6 +16,7 @@ import math
 
 import torch
 import torch.nn.functional as F
+from scipy.optimize import linear_sum_assignment
 from scipy.stats import beta
 from torch import Tensor
 from torch_geometric.data import Data
@@ -38,6 +39,8 @@ class LabelNoiseModel:
         rounds: Rounds of EM.
         prior: Number of labels that the prior of a row of T is worth.
         labelled_weight: Weight of the labelled nodes in the class means; that of all nodes is 1.
+        centers: Centres of clusters to start from, `(K, D)`, each matched with one class; None
+            starts from the centroids of the given labels.
 
     Attributes:
         nodes_: Labelled nodes, `(L,)`.
@@ -72,6 +75,7 @@ class LabelNoiseModel:
         rounds: int = 8,
         prior: float = 6.0,
         labelled_weight: float = 5.0,
+        centers: Tensor | None = None,
     ) -> None:
         for name, value in (("tau", tau), ("prior", prior), ("labelled_weight", labelled_weight)):
             if not value > 0:
@@ -79,7 +83,7 @@ class LabelNoiseModel:
         if rounds < 1:
             raise InputError(f"rounds must be at least 1, got {rounds}")
         self.tau, self.rounds = tau, rounds
-        self.prior, self.labelled_weight = prior, labelled_weight
+        self.prior, self.labelled_weight, self.centers = prior, labelled_weight, centers
 
     def fit(self, z: Tensor, labels: Tensor, graph: Data | None = None) -> "LabelNoiseModel":
         """Fit the model to representations and given labels.
@@ -128,6 +132,9 @@ class LabelNoiseModel:
         absent = torch.where(count > 0, 0.0, -torch.inf)
         means = one_hot.T @ rows / count.clamp_min(1)[:, None]
         share = 1 / count[given]  # weight of a node in the mean of its given class
+        if self.centers is not None:
+            means = matched_centers(self.centers.to(z), rows, given, means)
+            share = torch.zeros_like(share)  # the label of a node has moved no centre
         T = noise_matrix(0.2, num_classes).to(z)
         for left in reversed(range(self.rounds)):
             unit = F.normalize(means, dim=1)
@@ -150,6 +157,33 @@ class LabelNoiseModel:
         self.noise_rate_ = 1 - float(right.double().mean())
         self.noise_interval_ = noise_interval(right)
         return self
+
+
+def matched_centers(centers: Tensor, rows: Tensor, given: Tensor, centroids: Tensor) -> Tensor:
+    """Give each class the centre of one cluster, so that most labels agree with their cluster.
+
+    A class that gets none keeps the centroid of its labels.
+
+    Args:
+        centers: Centres of clusters, `(K, D)`.
+        rows: Rows of the labelled nodes, `(L, D)`.
+        given: Their given labels, `(L,)`.
+        centroids: Centroids of the labels, `(C, D)`.
+
+    Example:
+        >>> centers = torch.tensor([[0.0, 1.0], [1.0, 0.0]])
+        >>> rows = torch.tensor([[1.0, 0.1], [0.9, 0.0], [0.1, 1.0]])
+        >>> matched_centers(centers, rows, torch.tensor([0, 0, 1]), torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    cluster = torch.cdist(rows, centers).argmin(1)
+    counts = centers.new_zeros(len(centroids), len(centers))
+    counts.index_put_((given, cluster), centers.new_ones(len(given)), accumulate=True)
+    class_, matched = linear_sum_assignment(counts.cpu().numpy(), maximize=True)
+    means = centroids.clone()
+    means[torch.from_numpy(class_)] = centers[torch.from_numpy(matched)]
+    return means
 
 
 def class_means(

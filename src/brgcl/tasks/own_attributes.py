@@ -37,11 +37,14 @@ from brgcl.tasks.attribute_rows import OWN_COLUMNS, leading_rows, rows_around
 from brgcl.tasks.bayes_rule import BayesFit, believe, fit_target
 from brgcl.tasks.checks import check_representations, transition_of
 from brgcl.tasks.classifiers import LabelledRows, Predictor
+from brgcl.tasks.cluster import kmeans
+from brgcl.tasks.label_noise import LabelNoiseModel
 from brgcl.tasks.rules import ATTRIBUTE_RULES
 
 LOW_ASSORTATIVITY = 0.25  # below it attributes are tried too
 WRONG_LABELS = 3.0  # w - b is smaller by up to this factor where labels are wrong
 SAMPLE = 2000  # edges, and labelled nodes, that are looked at
+CLUSTERED = 10_000  # rows that are clustered for a start of EM
 WEIGHT = 0.5  # of the attributes around a node beside its representation; .3 to 1 measured alike
 
 
@@ -81,18 +84,34 @@ def join_rows(z: Tensor, around: Tensor) -> Tensor:
     return F.normalize(torch.cat([z, WEIGHT * around.to(z)], 1), dim=1)
 
 
-def fit_joined(rows: LabelledRows) -> JoinedFit | BayesFit:
+def fit_joined(rows: LabelledRows, *, clusters: bool = False) -> JoinedFit | BayesFit:
     """Fit the classifier to representations and the attributes around.
 
     Without attributes or edges it is fitted to representations alone.
+
+    Args:
+        rows: The labelled nodes.
+        clusters: Start EM from clusters of the nodes instead of the centroids of their labels.
     """
     z, labels, C, transition = rows.z, rows.labels, rows.num_classes, rows.transition
+
+    def fit(seen: Tensor) -> BayesFit:
+        noise = LabelNoiseModel(centers=cluster_centers(seen, C) if clusters else None)
+        return believe(seen, labels, C, transition, noise=noise)
+
     if rows.x is None or transition is None:
-        return believe(z, labels, C, transition)
+        return fit(z)
     around = rows_around(leading_rows(rows.x, OWN_COLUMNS), transition)
-    joined = believe(join_rows(z, around), labels, C, transition)
+    joined = fit(join_rows(z, around))
     alone = replace(joined, predictor=fit_target(joined.target, z, joined.noise, None))
     return JoinedFit(joined, alone, around)
+
+
+def cluster_centers(rows: Tensor, num_clusters: int) -> Tensor:
+    """Centres of K-means on the rows, or on a sample of them that is always the same, `(K, D)`."""
+    generator = torch.Generator().manual_seed(0)
+    some = torch.randperm(len(rows), generator=generator)[:CLUSTERED].to(rows.device)
+    return kmeans(rows[some], min(num_clusters, len(some)), n_init=10).centers
 
 
 @dataclass(frozen=True)
@@ -136,12 +155,15 @@ def rows_of_rule(rule: str, z: Tensor, graph: Data) -> Tensor:
     return join_rows(check_representations(z), views["smoothed attributes"])
 
 
-def fit_attributes(rows: LabelledRows, by_rows: Predictor) -> dict[str, ByAttributes]:
+def fit_attributes(
+    rows: LabelledRows, by_rows: Predictor, *, always: bool = False
+) -> dict[str, ByAttributes]:
     """Fit the classifier to attributes, where edges say little; to none where they say enough.
 
     Args:
         rows: The labelled nodes.
         by_rows: The classifier of the representations, for rows of other nodes.
+        always: Fit it whatever edges say, since validation labels will choose.
 
     Returns:
         Name to classifier, "attributes" and "smoothed attributes"; empty if not needed.
@@ -150,14 +172,16 @@ def fit_attributes(rows: LabelledRows, by_rows: Predictor) -> dict[str, ByAttrib
         return {}
     alike, nodes, unit = sampled_rows(rows.x, rows.transition, rows.labels)
     as_given = F.one_hot(rows.labels[nodes], rows.num_classes).to(unit)
-    if estimated_assortativity(alike, unit, as_given) >= WRONG_LABELS * LOW_ASSORTATIVITY:
+    enough = estimated_assortativity(alike, unit, as_given) >= WRONG_LABELS * LOW_ASSORTATIVITY
+    if enough and not always:
         return {}
     views = attribute_views(rows.x, rows.transition)
     own, around = views.values()
     by_own = believe(own, rows.labels, rows.num_classes, rows.transition)
     believed = unit.new_zeros(len(own), rows.num_classes)
     believed[by_own.noise.nodes_] = by_own.noise.posterior_.to(unit)
-    if estimated_assortativity(alike, unit, believed[nodes]) >= LOW_ASSORTATIVITY:
+    enough = estimated_assortativity(alike, unit, believed[nodes]) >= LOW_ASSORTATIVITY
+    if enough and not always:
         return {}
     by_around = believe(around, rows.labels, rows.num_classes, rows.transition)
     fitted = (by_own, own), (by_around, around)
