@@ -2,11 +2,13 @@
 
     python benchmarks/label_noise_ladder.py --graphs cora citeseer:1 --draws 100 110
 
-No validation label is used but to score, and no test label at all. Representations and results are
-cached in `--cache`; a killed run goes on where it was. A graph is a data set, if need be with the
-depth of its encoder (`citeseer:1`), or a generated one, `h0.2-d8-c7` (homophily, mean degree,
-classes). Rules: centroid; logistic1 and logistic10, logistic regression on the labels as given with
-C = 1 and 10; bayes; ceiling, which is bayes on the right labels alone (an oracle).
+No test label is used at all, and validation labels only score, but for the rule "chosen".
+Representations and results are cached in `--cache`; a killed run goes on where it was. A graph is a
+data set, if need be with the depth of its encoder (`citeseer:1`), or a generated one, `h0.2-d8-c7`
+(homophily, mean degree, classes). Rules: centroid; logistic1 and logistic10, logistic regression on
+the labels as given with C = 1 and 10; bayes; ceiling, which is bayes on the right labels alone (an
+oracle); auto, the default without validation labels; and chosen, the default where half of the
+validation labels choose and the other half is scored, and the other way round.
 """
 
 import argparse
@@ -39,7 +41,7 @@ CELLS = {
     "p20": NoiseSpec("pair", 0.2),
     "p40": NoiseSpec("pair", 0.4),
 }
-RULES = ("centroid", "logistic1", "logistic10", "bayes", "ceiling")
+RULES = ("centroid", "logistic1", "logistic10", "bayes", "ceiling", "auto", "chosen")
 
 
 def load(name: str, seed: int) -> Data:
@@ -85,6 +87,10 @@ def cached_representations(cache: Path, name: str, method: str, seed: int) -> to
 def classify(rule: str, z: torch.Tensor, noisy: NoisyGraph) -> torch.Tensor:
     """Class probabilities, or scores, of all nodes by one rule, `(N, C)`."""
     labels, C = noisy.labels.train, noisy.labels.num_classes
+    if rule == "auto":
+        return brgcl.NodeClassifier().fit(z, labels, graph=noisy.graph).predict_proba(z)
+    if rule == "chosen":
+        return chosen_by_the_other_half(z, noisy)
     if rule == "ceiling":
         labels = torch.where(labels == noisy.truth.y, labels, -1)
     if rule in ("bayes", "ceiling"):
@@ -94,6 +100,20 @@ def classify(rule: str, z: torch.Tensor, noisy: NoisyGraph) -> torch.Tensor:
     if rule == "centroid":
         return z @ F.normalize(one_hot.T @ z[nodes], dim=1).T
     return fit_logistic(z[nodes], one_hot, float(rule.removeprefix("logistic")))(z)
+
+
+def chosen_by_the_other_half(z: torch.Tensor, noisy: NoisyGraph) -> torch.Tensor:
+    """Probabilities of the scored nodes by the classifier that the other half of them chooses."""
+    scored = noisy.truth.test.nonzero().squeeze(1)
+    scored = scored[torch.randperm(len(scored), generator=torch.Generator().manual_seed(0))]
+    p = z.new_zeros(len(z), noisy.labels.num_classes)
+    for i in (0, 1):
+        validation = torch.full_like(noisy.truth.y, -1)
+        validation[scored[i::2]] = noisy.truth.y[scored[i::2]]
+        classifier = brgcl.NodeClassifier()
+        classifier.fit(z, noisy.labels.train, graph=noisy.graph, validation=validation)
+        p[scored[1 - i :: 2]] = classifier.predict_proba(z)[scored[1 - i :: 2]]
+    return p
 
 
 def measure(cache: Path, name: str, method: str, draws: range, trainings: int) -> None:
