@@ -53,15 +53,14 @@ def test_new_nodes_from_the_shell(run, own, tmp_path):
     z = pd.read_parquet(tmp_path / "new/embeddings.parquet")
     assert z.shape == (80, 9)
 
-    # the nodes of the training graph get back what they had; classes but for the attributes around
+    # the nodes of the training graph get back what they had
     old = files(own, "old", "edges", "features")
     code, _, err = run("transform", tmp_path / "run", *old, "--out", tmp_path / "old.csv")
     assert code == 0, err
     again = pd.read_csv(tmp_path / "old.csv")
     before = pd.read_parquet(tmp_path / "run/nodes.parquet")
-    for name in ("node_id", "cluster", "confident"):
+    for name in ("node_id", "cluster", "confident", "predicted"):
         assert list(again[name]) == list(before[name]), name
-    assert (again["predicted"] == before["predicted"]).mean() > 0.9
     before_confidence = before["confidence"].to_numpy()
     assert again["confidence"].to_numpy() == pytest.approx(before_confidence, abs=1e-5)
     assert again.shape == (80, 6 + 8)

@@ -5,7 +5,13 @@ import torch.nn.functional as F
 from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import Matrix
 from brgcl.tasks import attribute_rows as module
-from brgcl.tasks.attribute_rows import attribute_rows, leading_rows, principal_rows
+from brgcl.tasks.attribute_rows import (
+    attribute_rows,
+    leading_rows,
+    learn_around,
+    principal_rows,
+    rows_around,
+)
 
 
 def rows_with_gap(num=60, features=40, rank=5):
@@ -41,6 +47,18 @@ def test_principal_rows_keep_the_most_variance():
     u, s, _ = torch.linalg.svd(centred, full_matrices=False)
     exact, found = (u * s)[:, :3], principal_rows(x, 3)
     assert torch.allclose(found @ found.T, exact @ exact.T, atol=1e-2)
+
+
+@pytest.mark.parametrize(("features", "narrow"), [(40, 8), (40, 64), (300, 16)])
+def test_attributes_around_are_found_again_by_their_projection(features, narrow, monkeypatch):
+    monkeypatch.setattr(module, "AROUND_COLUMNS", narrow)
+    x = Matrix(rows_with_gap(features=features, rank=12))
+    ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
+    transition = adjacency_from_edges(torch.cat([ring, ring.flip(0)], 1), 60).transition
+    rows, projection = learn_around(x, transition)
+    assert torch.equal(rows, rows_around(leading_rows(x, module.OWN_COLUMNS), transition))
+    assert projection.matrix.shape == (features, min(features, narrow))
+    assert torch.allclose(projection.apply(x, transition), rows, atol=1e-4)
 
 
 def test_attributes_are_a_nodes_own_and_those_around(monkeypatch):

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from brgcl.data import make_graph
 from brgcl.errors import InputError
@@ -45,7 +46,33 @@ def test_of_a_classifier_by_attributes_that_of_the_rows_is_kept():
     classifier = NodeClassifier().fit(z, labels, graph=mixed)
     assert classifier.rule_ == "attributes"
     stored = LinearClassifier.of(classifier, NAMES)
-    assert (stored.rule, stored.weight.shape) == ("bayes", (4, 4))
+    assert (stored.rule, stored.weight.shape) == ("bayes", (4 + 64, 4))
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_a_stored_classifier_sees_the_attributes_of_any_graph(rows, tmp_path, negative):
+    graph, z, labels = rows
+    graph = graph.clone()
+    if negative:  # columns are then standardised, by the graph that the classifier was fitted to
+        graph.x = graph.x.to_dense() - 0.3
+    classifier = NodeClassifier().fit(z, labels, graph=graph)
+    LinearClassifier.of(classifier, NAMES).save(tmp_path / "c.safetensors")
+    stored = LinearClassifier.load(tmp_path / "c.safetensors")
+    expected = by_class_number(classifier.predict_proba(z), classifier.classes_)
+    found = stored.predict_proba(z, graph)
+    assert torch.allclose(found[:, : expected.shape[1]], expected, atol=1e-4)
+    # the same nodes in another order, beside a node that has no edge
+    order = torch.randperm(90, generator=torch.Generator().manual_seed(0))
+    place = torch.empty(90, dtype=torch.long).scatter_(0, order, torch.arange(90))
+    x = graph.x.to_dense()[order]
+    other = Data(x=torch.cat([x, x[:1]]), edge_index=place[graph.edge_index], num_nodes=91)
+    again = stored.predict_proba(torch.cat([z[order], z[:1]]), other)
+    if stored.coupling == 0:  # smoothing compares with the mean of all nodes
+        assert torch.allclose(again[:90], found[order], atol=1e-4)
+    with pytest.raises(
+        InputError, match="give the graph of the nodes, with the same 20 attributes"
+    ):
+        stored.predict_proba(z)
 
 
 def test_the_perceptron_is_not_kept(rows):

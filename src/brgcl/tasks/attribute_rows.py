@@ -3,9 +3,14 @@
     own       X V, rows at unit length        V = the first right singular vectors of X
     around    rows of X V spread over the graph, cut to their first principal components
 
+Spreading is linear, so the rows around are S X M - o at unit length, where S spreads and the matrix M
+and the row o are learned once. They take the attributes of any other graph to the same columns.
+
 X is as sparse as it is and is only multiplied (Halko, Martinsson & Tropp, Finding Structure with
 Randomness, SIAM Review 2011).
 """
+
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
@@ -30,34 +35,86 @@ def attribute_rows(x: Matrix, transition: Matrix) -> tuple[Tensor, Tensor]:
     return F.normalize(own, dim=1), rows_around(own, transition)
 
 
+@dataclass(frozen=True)
+class AroundProjection:
+    """What takes the attributes of any graph to the rows around its nodes.
+
+    Attributes:
+        matrix: M, `(F, <= 64)`.
+        offset: o, `(<= 64,)`.
+    """
+
+    matrix: Tensor
+    offset: Tensor
+
+    def apply(self, x: Matrix, transition: Matrix) -> Tensor:
+        """Rows around the nodes, `(N, <= 64)`, of attributes that are scaled as those it is of."""
+        return F.normalize(spread(x @ self.matrix, transition) - self.offset, dim=1)
+
+
+def learn_around(x: Matrix, transition: Matrix) -> tuple[Tensor, AroundProjection]:
+    """Represent nodes by the attributes around, and say how to do so on another graph.
+
+    Args:
+        x: Scaled attributes, `(N, F)`.
+        transition: Row-stochastic adjacency with self-loops, `(N, N)`.
+    """
+    directions = leading_directions(x, OWN_COLUMNS)
+    around = spread(x.dense if directions is None else x @ directions, transition)
+    mean, axes = around.mean(0), principal_axes(around, AROUND_COLUMNS)
+    rows = around - mean if axes is None else (around - mean) @ axes
+    matrix = torch.eye(x.shape[1]).to(around) if directions is None else directions
+    if axes is not None:
+        matrix, mean = matrix @ axes, mean @ axes
+    return F.normalize(rows, dim=1), AroundProjection(matrix, mean)
+
+
 def rows_around(own: Tensor, transition: Matrix) -> Tensor:
     """Spread rows over the graph, and cut them to unit rows of few columns, `(N, <= 64)`."""
-    around = propagate_from(own, transition, SPREAD["alpha"], int(SPREAD["T"]))
-    return F.normalize(principal_rows(around, AROUND_COLUMNS), dim=1)
+    return F.normalize(principal_rows(spread(own, transition), AROUND_COLUMNS), dim=1)
+
+
+def spread(rows: Tensor, transition: Matrix) -> Tensor:
+    """Average rows widely over the graph."""
+    return propagate_from(rows, transition, SPREAD["alpha"], int(SPREAD["T"]))
 
 
 def leading_rows(x: Matrix, columns: int) -> Tensor:
     """X V, `(N, columns)`, for the first right singular vectors V of X; X itself if narrower."""
-    if x.shape[1] <= columns:
+    directions = leading_directions(x, columns)
+    if directions is None:
         return x.dense
+    rows: Tensor = x @ directions
+    return rows
+
+
+def leading_directions(x: Matrix, columns: int) -> Tensor | None:
+    """The first right singular vectors V of X, `(F, columns)`; None if X is narrower."""
+    if x.shape[1] <= columns:
+        return None
     width = min(columns + SPARE, *x.shape)
     start = torch.randn(x.shape[1], width, generator=torch.Generator().manual_seed(0))
     basis = _basis(x @ start.to(x.data.device))
     for _ in range(ROUNDS):
         basis = _basis(x @ _basis(x.transposed_product(basis)))
     v, _, _ = torch.linalg.svd(x.transposed_product(basis).double(), full_matrices=False)
-    rows: Tensor = x @ v[:, :columns].to(basis.dtype).contiguous()
-    return rows
+    return v[:, :columns].to(basis.dtype).contiguous()
 
 
 def principal_rows(rows: Tensor, columns: int) -> Tensor:
     """Rows on their first principal components, `(N, columns)`; all of them if D is small."""
-    centred = rows - rows.mean(0)
+    centred, axes = rows - rows.mean(0), principal_axes(rows, columns)
+    return centred if axes is None else centred @ axes
+
+
+def principal_axes(rows: Tensor, columns: int) -> Tensor | None:
+    """The first principal axes of rows, `(D, columns)`; None if D is small."""
     if rows.shape[1] <= columns:
-        return centred
+        return None
+    centred = rows - rows.mean(0)
     _, vectors = torch.linalg.eigh((centred.T @ centred).double())  # smallest first
-    kept: Tensor = centred @ vectors[:, -columns:].to(rows.dtype)
-    return kept
+    axes: Tensor = vectors[:, -columns:].to(rows.dtype)
+    return axes
 
 
 def _basis(columns: Tensor) -> Tensor:

@@ -166,7 +166,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             held = encode_with(classes, validation, N, "validation labels")
             known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
         given = torch.from_numpy(codes).to(device)
-        x = own_attributes.of_graph(graph) if self.rule == "auto" and graph is not None else None
+        x = self._scaling = None
+        if self.rule == "auto" and graph is not None:
+            self._scaling = own_attributes.scaling_of(graph)
+            x = own_attributes.of_graph(graph, self._scaling)
         labelled = LabelledRows(rows, given, len(classes), transition, known, x)
         self.classes_, self.num_classes_, self.n_features_in_ = classes, len(classes), rows.shape[1]
         self.rule_, self.scores_, self._predictor = self._choose(labelled)

@@ -12,6 +12,8 @@ from torch_geometric.data import Data
 
 from brgcl.atomic_files import read_tensors, refusing_damage, write_tensors
 from brgcl.errors import InputError
+from brgcl.method.attributes import Preparation
+from brgcl.tasks.attribute_rows import AroundProjection
 from brgcl.tasks.bayes_rule import BayesFit, linear_probabilities, mean_field
 from brgcl.tasks.checks import check_representations, transition_of
 from brgcl.tasks.classifiers import (
@@ -21,14 +23,17 @@ from brgcl.tasks.classifiers import (
 )
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.label_noise import log, without_loops
-from brgcl.tasks.own_attributes import ByAttributes, JoinedFit
+from brgcl.tasks.own_attributes import ByAttributes, JoinedFit, join_rows, of_graph
 
-FORMAT = "brgcl-classifier-1"
+FORMAT = "brgcl-classifier-2"  # 1 had no attributes
 
 
 @dataclass(frozen=True)
 class LinearClassifier:
     """Class probabilities softmax(z W + b), smoothed over the graph of the nodes.
+
+    Where it was fitted to attributes too, [z, a / 2] at unit length takes the place of z, a being
+    the attributes around a node (`own_attributes.py`).
 
     Attributes:
         weight: W, `(D, C)`.
@@ -36,6 +41,8 @@ class LinearClassifier:
         class_names: Names of the classes.
         coupling: How far neighbours count; 0 = not at all (see `bayes_rule`).
         rule: Name of the classifier in `NodeClassifier`.
+        scaling: How attributes are scaled; None where it does not see any.
+        projection: What takes scaled attributes to those around a node; None likewise.
     """
 
     weight: Tensor
@@ -43,6 +50,8 @@ class LinearClassifier:
     class_names: tuple[str, ...]
     coupling: float
     rule: str
+    scaling: Preparation | None = None
+    projection: AroundProjection | None = None
 
     @classmethod
     def of(
@@ -55,10 +64,12 @@ class LinearClassifier:
             class_names: Names of all classes.
         """
         predictor, coupling, rule = classifier._predictor, 0.0, classifier.rule_
+        scaling = projection = None
         if isinstance(predictor, ByAttributes):  # nodes that it has not seen go by their rows
             predictor, rule = predictor.others, "bayes"
         if isinstance(predictor, JoinedFit):
-            predictor = predictor.alone
+            scaling, projection = classifier._scaling, predictor.projection
+            predictor = predictor.joined
         if isinstance(predictor, BayesFit):
             coupling, predictor = predictor.coupling, predictor.predictor
         parts = _linear_parts(predictor) if isinstance(predictor, partial) else None
@@ -68,16 +79,19 @@ class LinearClassifier:
         places = torch.as_tensor(classifier.classes_).long()
         every = weight.new_zeros(len(weight), len(class_names)).index_copy(1, places, weight)
         absent = bias.new_full((len(class_names),), -torch.inf).index_copy(0, places, bias)
-        return cls(every, absent, tuple(class_names), coupling, rule)
+        return cls(every, absent, tuple(class_names), coupling, rule, scaling, projection)
 
     def predict_proba(self, z: Tensor, graph: Data | None = None) -> Tensor:
         """Class probabilities, `(N, C)`.
 
         Args:
             z: Representations, `(N, D)`.
-            graph: The graph of these nodes, over which probabilities are smoothed.
+            graph: The graph of these nodes, over which probabilities are smoothed. A classifier that
+                was fitted to attributes needs it.
         """
         rows = check_representations(z)
+        if self.projection is not None:
+            rows = join_rows(rows, self._around(graph, len(rows)))
         if rows.shape[1] != len(self.weight):
             raise InputError(
                 f"z has {rows.shape[1]} columns but the classifier was fitted with "
@@ -90,13 +104,29 @@ class LinearClassifier:
             p = mean_field(log(p), neighbours, self.coupling).exp()
         return p.new_zeros(len(rows), len(self.bias)).index_copy(1, present, p)
 
+    def _around(self, graph: Data | None, num_nodes: int) -> Tensor:
+        assert self.projection is not None
+        x = None if graph is None else of_graph(graph, self.scaling)
+        if graph is None or x is None or x.shape[1] != len(self.projection.matrix):
+            raise InputError(
+                "the classifier was fitted to attributes: give the graph of the nodes, with the "
+                f"same {len(self.projection.matrix)} attributes"
+            )
+        return self.projection.apply(x, transition_of(graph, num_nodes))
+
     def save(self, path: Path) -> None:
         """Write the classifier into a safetensors file."""
         about = {
             "format": FORMAT, "class_names": self.class_names, "coupling": self.coupling,
             "rule": self.rule,
         }  # fmt: skip
-        write_tensors(path, {"weight": self.weight, "bias": self.bias}, about)
+        tensors = {"weight": self.weight, "bias": self.bias}
+        if self.projection is not None and self.scaling is not None:
+            about["scaling"] = self.scaling.kind
+            tensors |= {"matrix": self.projection.matrix, "offset": self.projection.offset}
+            columns = {"mean": self.scaling.mean, "scale": self.scaling.scale}
+            tensors |= {name: column for name, column in columns.items() if column is not None}
+        write_tensors(path, tensors, about)
 
     @classmethod
     def load(cls, path: Path) -> "LinearClassifier":
@@ -105,9 +135,13 @@ class LinearClassifier:
             tensors, about = read_tensors(path)
             if about.get("format") != FORMAT:
                 raise InputError(f"'{path}' is no classifier of this version ({FORMAT})")
+            scaling = projection = None
+            if "scaling" in about:
+                scaling = Preparation(about["scaling"], tensors.get("mean"), tensors.get("scale"))
+                projection = AroundProjection(tensors["matrix"], tensors["offset"])
             return cls(
                 tensors["weight"], tensors["bias"], tuple(about["class_names"]),
-                float(about["coupling"]), str(about["rule"]),
+                float(about["coupling"]), str(about["rule"]), scaling, projection,
             )  # fmt: skip
 
 

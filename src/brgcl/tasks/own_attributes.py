@@ -31,9 +31,16 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.data.attributes import checked_attributes
+from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, take_rows
-from brgcl.tasks.attribute_rows import OWN_COLUMNS, leading_rows, rows_around
+from brgcl.tasks.attribute_rows import (
+    OWN_COLUMNS,
+    AroundProjection,
+    leading_rows,
+    learn_around,
+    rows_around,
+)
 from brgcl.tasks.bayes_rule import BayesFit, believe, fit_target
 from brgcl.tasks.checks import check_representations, transition_of
 from brgcl.tasks.classifiers import LabelledRows, Predictor
@@ -56,11 +63,13 @@ class JoinedFit:
         joined: What classifies the nodes of the graph.
         alone: The same posteriors fitted to representations alone, for rows of other nodes.
         around: Attributes around the nodes of the graph, `(N, <= 64)`.
+        projection: What finds them for the nodes of another graph.
     """
 
     joined: BayesFit
     alone: BayesFit
     around: Tensor
+    projection: AroundProjection
 
     @property
     def right(self) -> Tensor:
@@ -101,10 +110,10 @@ def fit_joined(rows: LabelledRows, *, clusters: bool = False) -> JoinedFit | Bay
 
     if rows.x is None or transition is None:
         return fit(z)
-    around = rows_around(leading_rows(rows.x, OWN_COLUMNS), transition)
+    around, projection = learn_around(rows.x, transition)
     joined = fit(join_rows(z, around))
     alone = replace(joined, predictor=fit_target(joined.target, z, joined.noise, None))
-    return JoinedFit(joined, alone, around)
+    return JoinedFit(joined, alone, around, projection)
 
 
 def cluster_centers(rows: Tensor, num_clusters: int) -> Tensor:
@@ -133,9 +142,16 @@ class ByAttributes:
         return self.probabilities if len(z) == len(self.probabilities) else self.others(z)
 
 
-def of_graph(graph: Data) -> Matrix | None:
-    """Scaled attributes of a graph; None if it has none."""
-    return None if graph.get("x") is None else scale(checked_attributes(graph.x).cpu())
+def of_graph(graph: Data, scaling: Preparation | None = None) -> Matrix | None:
+    """Scaled attributes of a graph, by its own scaling or another's; None if it has none."""
+    if graph.get("x") is None:
+        return None
+    return scale(checked_attributes(graph.x).cpu(), scaling or "auto")
+
+
+def scaling_of(graph: Data) -> Preparation | None:
+    """How `of_graph` scales the attributes of a graph; None if it has none."""
+    return None if graph.get("x") is None else learn_preparation(checked_attributes(graph.x).cpu())
 
 
 def rows_of_rule(rule: str, z: Tensor, graph: Data) -> Tensor:
