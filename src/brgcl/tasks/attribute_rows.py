@@ -3,8 +3,8 @@
     own       X V, rows at unit length        V = the first right singular vectors of X
     around    rows of X V spread over the graph, cut to their first principal components
 
-Spreading is linear, so the rows around are S X M - o at unit length, where S spreads and the matrix M
-and the row o are learned once. They take the attributes of any other graph to the same columns.
+Spreading is linear, so the rows around are S X M - o at unit length, where S spreads and the matrix
+M and the row o are learned once. They take the attributes of any other graph to the same columns.
 
 X is as sparse as it is and is only multiplied (Halko, Martinsson & Tropp, Finding Structure with
 Randomness, SIAM Review 2011).
@@ -98,7 +98,8 @@ def leading_directions(x: Matrix, columns: int) -> Tensor | None:
     for _ in range(ROUNDS):
         basis = _basis(x @ _basis(x.transposed_product(basis)))
     v, _, _ = torch.linalg.svd(x.transposed_product(basis).double(), full_matrices=False)
-    return v[:, :columns].to(basis.dtype).contiguous()
+    directions: Tensor = v[:, :columns].to(basis.dtype).contiguous()
+    return directions
 
 
 def principal_rows(rows: Tensor, columns: int) -> Tensor:

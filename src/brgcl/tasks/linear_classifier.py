@@ -86,8 +86,8 @@ class LinearClassifier:
 
         Args:
             z: Representations, `(N, D)`.
-            graph: The graph of these nodes, over which probabilities are smoothed. A classifier that
-                was fitted to attributes needs it.
+            graph: The graph of these nodes, over which probabilities are smoothed; needed if the
+                classifier was fitted to attributes.
         """
         rows = check_representations(z)
         if self.projection is not None:
