@@ -6,11 +6,10 @@ from brgcl.method.graph import adjacency_from_edges
 from brgcl.method.sparse import Matrix
 from brgcl.tasks import attribute_rows as module
 from brgcl.tasks.attribute_rows import (
+    AttributeViews,
     attribute_rows,
     leading_rows,
-    learn_around,
     principal_rows,
-    rows_around,
 )
 
 
@@ -55,10 +54,12 @@ def test_attributes_around_are_found_again_by_their_projection(features, narrow,
     x = Matrix(rows_with_gap(features=features, rank=12))
     ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
     transition = adjacency_from_edges(torch.cat([ring, ring.flip(0)], 1), 60).transition
-    rows, projection = learn_around(x, transition)
-    assert torch.equal(rows, rows_around(leading_rows(x, module.OWN_COLUMNS), transition))
-    assert projection.matrix.shape == (features, min(features, narrow))
-    assert torch.allclose(projection.apply(x, transition), rows, atol=1e-4)
+    views = AttributeViews(x, transition)
+    own, around = attribute_rows(x, transition)
+    assert torch.equal(views.around, around)
+    assert views.own.shape == own.shape
+    assert views.projection.matrix.shape == (features, min(features, narrow))
+    assert torch.allclose(views.projection.apply(x, transition), around, atol=1e-4)
 
 
 def test_attributes_are_a_nodes_own_and_those_around(monkeypatch):

@@ -9,10 +9,10 @@ from torch_geometric.data import Data
 from brgcl import NodeClassifier
 from brgcl.data import make_graph
 from brgcl.method.sparse import Matrix
+from brgcl.tasks.attribute_rows import AttributeViews
 from brgcl.tasks.checks import transition_of
 from brgcl.tasks.own_attributes import (
     ByAttributes,
-    attribute_views,
     estimated_assortativity,
     fit_attributes,
     neighbours,
@@ -134,8 +134,9 @@ def test_attributes_around_stand_beside_representations():
 def test_the_rows_of_a_rule_are_what_it_is_fitted_to():
     data = make_graph(60, num_classes=3)
     z = torch.randn(60, 5, generator=torch.Generator().manual_seed(0))
-    views = attribute_views(of_graph(data), transition_of(data, 60))
-    assert torch.equal(rows_of_rule("attributes", z, data), views["attributes"])
+    views = AttributeViews(of_graph(data), transition_of(data, 60))
+    assert torch.equal(rows_of_rule("attributes", z, data), views.own)
+    assert torch.equal(rows_of_rule("smoothed attributes", z, data), views.around)
     joined = rows_of_rule("bayes", z, data)
     np.testing.assert_allclose(joined.norm(dim=1), 1, atol=1e-6)
     np.testing.assert_allclose(F.normalize(joined[:, :5]), F.normalize(z), atol=1e-6)

@@ -11,6 +11,7 @@ Randomness, SIAM Review 2011).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -52,21 +53,53 @@ class AroundProjection:
         return F.normalize(spread(x @ self.matrix, transition) - self.offset, dim=1)
 
 
-def learn_around(x: Matrix, transition: Matrix) -> tuple[Tensor, AroundProjection]:
-    """Represent nodes by the attributes around, and say how to do so on another graph.
+class AttributeViews:
+    """What the attributes of a graph say, each part computed once, when it is asked for.
 
     Args:
         x: Scaled attributes, `(N, F)`.
         transition: Row-stochastic adjacency with self-loops, `(N, N)`.
     """
-    directions = leading_directions(x, OWN_COLUMNS)
-    around = spread(x.dense if directions is None else x @ directions, transition)
-    mean, axes = around.mean(0), principal_axes(around, AROUND_COLUMNS)
-    rows = around - mean if axes is None else (around - mean) @ axes
-    matrix = torch.eye(x.shape[1]).to(around) if directions is None else directions
-    if axes is not None:
-        matrix, mean = matrix @ axes, mean @ axes
-    return F.normalize(rows, dim=1), AroundProjection(matrix, mean)
+
+    def __init__(self, x: Matrix, transition: Matrix) -> None:
+        self.x, self.transition = x, transition
+
+    @cached_property
+    def own(self) -> Tensor:
+        """Centred unit rows of a node's own attributes, `(N, <= 256)`."""
+        return F.normalize(self._leading - self._leading.mean(0), dim=1)
+
+    @cached_property
+    def around(self) -> Tensor:
+        """Unit rows of the attributes around, `(N, <= 64)`."""
+        centred = self._spread - self._spread.mean(0)
+        return F.normalize(centred if self._axes is None else centred @ self._axes, dim=1)
+
+    @property
+    def projection(self) -> AroundProjection:
+        """What gives `around` on another graph."""
+        matrix, mean = self._directions, self._spread.mean(0)
+        if matrix is None:
+            matrix = torch.eye(self.x.shape[1]).to(mean)
+        if self._axes is None:
+            return AroundProjection(matrix, mean)
+        return AroundProjection(matrix @ self._axes, mean @ self._axes)
+
+    @cached_property
+    def _directions(self) -> Tensor | None:
+        return leading_directions(self.x, OWN_COLUMNS)
+
+    @cached_property
+    def _leading(self) -> Tensor:
+        return self.x.dense if self._directions is None else self.x @ self._directions
+
+    @cached_property
+    def _spread(self) -> Tensor:
+        return spread(self._leading, self.transition)
+
+    @cached_property
+    def _axes(self) -> Tensor | None:
+        return principal_axes(self._spread, AROUND_COLUMNS)
 
 
 def rows_around(own: Tensor, transition: Matrix) -> Tensor:

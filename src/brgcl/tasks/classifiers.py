@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from brgcl.method.confidence import propagate_from
 from brgcl.method.sparse import Matrix
+from brgcl.tasks.attribute_rows import AttributeViews
 from brgcl.tasks.rules import SoftLabels
 
 PROBE_PENALTIES = tuple(2.0**power for power in range(10, -11, -1))  # the most cautious first
@@ -32,7 +33,7 @@ class LabelledRows:
         num_classes: C; a class may be without a label.
         transition: Row-stochastic adjacency, for soft labels; None without a graph.
         validation: Labels of other nodes that only choose, -1 = none, `(N,)`.
-        x: Scaled attributes of the nodes, which may be tried too, `(N, F)`.
+        attributes: What the attributes of the nodes say, which may be tried too.
     """
 
     z: Tensor
@@ -40,7 +41,7 @@ class LabelledRows:
     num_classes: int
     transition: Matrix | None = None
     validation: Tensor | None = None
-    x: Matrix | None = None
+    attributes: AttributeViews | None = None
 
     @property
     def nodes(self) -> Tensor:

@@ -39,6 +39,7 @@ from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
 from brgcl.tasks import choose, own_attributes
+from brgcl.tasks.attribute_rows import AttributeViews
 from brgcl.tasks.checks import (
     check_classes,
     check_labels,
@@ -166,11 +167,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             held = encode_with(classes, validation, N, "validation labels")
             known = torch.from_numpy(held).to(device) if (held >= 0).any() else None
         given = torch.from_numpy(codes).to(device)
-        x = self._scaling = None
-        if self.rule == "auto" and graph is not None:
+        self._scaling, views = None, None
+        if self.rule == "auto" and graph is not None and transition is not None:
             self._scaling = own_attributes.scaling_of(graph)
             x = own_attributes.of_graph(graph, self._scaling)
-        labelled = LabelledRows(rows, given, len(classes), transition, known, x)
+            views = None if x is None else AttributeViews(x, transition)
+        labelled = LabelledRows(rows, given, len(classes), transition, known, views)
         self.classes_, self.num_classes_, self.n_features_in_ = classes, len(classes), rows.shape[1]
         self.rule_, self.scores_, self._predictor = self._choose(labelled)
         return self

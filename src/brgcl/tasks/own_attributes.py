@@ -34,13 +34,7 @@ from brgcl.data.attributes import checked_attributes
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, take_rows
-from brgcl.tasks.attribute_rows import (
-    OWN_COLUMNS,
-    AroundProjection,
-    leading_rows,
-    learn_around,
-    rows_around,
-)
+from brgcl.tasks.attribute_rows import AroundProjection, AttributeViews
 from brgcl.tasks.bayes_rule import BayesFit, believe, fit_target
 from brgcl.tasks.checks import check_representations, transition_of
 from brgcl.tasks.classifiers import LabelledRows, Predictor
@@ -108,9 +102,9 @@ def fit_joined(rows: LabelledRows, *, clusters: bool = False) -> JoinedFit | Bay
         noise = LabelNoiseModel(centers=cluster_centers(seen, C) if clusters else None)
         return believe(seen, labels, C, transition, noise=noise)
 
-    if rows.x is None or transition is None:
+    if rows.attributes is None:
         return fit(z)
-    around, projection = learn_around(rows.x, transition)
+    around, projection = rows.attributes.around, rows.attributes.projection
     joined = fit(join_rows(z, around))
     alone = replace(joined, predictor=fit_target(joined.target, z, joined.noise, None))
     return JoinedFit(joined, alone, around, projection)
@@ -165,10 +159,10 @@ def rows_of_rule(rule: str, z: Tensor, graph: Data) -> Tensor:
     x = of_graph(graph)
     if x is None:
         return z
-    views = attribute_views(x, transition_of(graph, x.shape[0]))
+    views = AttributeViews(x, transition_of(graph, x.shape[0]))
     if rule in ATTRIBUTE_RULES:
-        return views[rule]
-    return join_rows(check_representations(z), views["smoothed attributes"])
+        return views.own if rule == ATTRIBUTE_RULES[0] else views.around
+    return join_rows(check_representations(z), views.around)
 
 
 def fit_attributes(
@@ -184,34 +178,26 @@ def fit_attributes(
     Returns:
         Name to classifier, "attributes" and "smoothed attributes"; empty if not needed.
     """
-    if rows.x is None or rows.transition is None:
+    views = rows.attributes
+    if views is None:
         return {}
-    alike, nodes, unit = sampled_rows(rows.x, rows.transition, rows.labels)
+    alike, nodes, unit = sampled_rows(views.x, views.transition, rows.labels)
     as_given = F.one_hot(rows.labels[nodes], rows.num_classes).to(unit)
     enough = estimated_assortativity(alike, unit, as_given) >= WRONG_LABELS * LOW_ASSORTATIVITY
     if enough and not always:
         return {}
-    views = attribute_views(rows.x, rows.transition)
-    own, around = views.values()
-    by_own = believe(own, rows.labels, rows.num_classes, rows.transition)
-    believed = unit.new_zeros(len(own), rows.num_classes)
+    by_own = believe(views.own, rows.labels, rows.num_classes, rows.transition)
+    believed = unit.new_zeros(len(views.own), rows.num_classes)
     believed[by_own.noise.nodes_] = by_own.noise.posterior_.to(unit)
     enough = estimated_assortativity(alike, unit, believed[nodes]) >= LOW_ASSORTATIVITY
     if enough and not always:
         return {}
-    by_around = believe(around, rows.labels, rows.num_classes, rows.transition)
-    fitted = (by_own, own), (by_around, around)
+    by_around = believe(views.around, rows.labels, rows.num_classes, rows.transition)
+    fitted = (by_own, views.own), (by_around, views.around)
     return {
         name: ByAttributes(fit(view), fit.right, by_rows)
-        for name, (fit, view) in zip(views, fitted, strict=True)
+        for name, (fit, view) in zip(ATTRIBUTE_RULES, fitted, strict=True)
     }
-
-
-def attribute_views(x: Matrix, transition: Matrix) -> dict[str, Tensor]:
-    """Unit rows of a node's own attributes and of those around, by the name of their classifier."""
-    leading = leading_rows(x, OWN_COLUMNS)
-    own = F.normalize(leading - leading.mean(0), dim=1)
-    return dict(zip(ATTRIBUTE_RULES, (own, rows_around(leading, transition)), strict=True))
 
 
 def sampled_rows(x: Matrix, transition: Matrix, labels: Tensor) -> tuple[float, Tensor, Tensor]:
