@@ -14,6 +14,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
+HAS_MKL: bool = torch.backends.mkl.is_available()  # type: ignore[no-untyped-call]
 ROWS_PER_BLOCK = 2048  # rows of a dense factor that stay in a CPU's cache, at some hundred columns
 
 
@@ -68,8 +69,8 @@ def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
     torch's own product with a CSR matrix fills its result with zeros and then copies it, which
     can take as long as a product with an adjacency. MKL needs neither; the result is the same.
     """
-    in_place = is_sparse(matrix) and dense.is_cpu and torch.backends.mkl.is_available()
-    if not in_place or dense.requires_grad or dense.ndim != 2 or matrix.dtype != dense.dtype:
+    simple = dense.is_cpu and dense.ndim == 2 and matrix.dtype == dense.dtype
+    if not (HAS_MKL and is_sparse(matrix) and simple) or dense.requires_grad:
         return matrix @ dense
     product = dense.new_empty(matrix.shape[0], dense.shape[1])
     return torch.addmm(product, matrix, dense, beta=0, out=product)
