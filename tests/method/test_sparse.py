@@ -9,6 +9,7 @@ from brgcl.method.sparse import (
     csr_tensor,
     csr_to_scipy,
     is_sparse,
+    multiply,
     take_rows,
 )
 
@@ -169,3 +170,25 @@ def test_rows_of_dense_and_sparse_matrices():
     rows = torch.tensor([3, 3, 2, 0])
     assert torch.equal(take_rows(csr, rows).to_dense(), dense[rows])
     assert torch.equal(take_rows(dense, rows), dense[rows])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_a_product_is_torchs_own_bit_for_bit_whatever_was_in_its_memory(dtype, columns):
+    matrix = random_matrix(rows=300, columns=200)[1].to(dtype)
+    dense = torch.randn(200, columns, dtype=dtype, generator=torch.Generator().manual_seed(1))
+    nothing = csr_tensor(torch.zeros(301).long(), torch.zeros(0).long(), dense[:0, 0], (300, 200))
+    for sparse in (matrix, nothing):
+        expected = sparse @ dense
+        for _ in range(3):
+            torch.full((300, columns), torch.nan, dtype=dtype)  # memory that may be taken up again
+            assert torch.equal(multiply(sparse, dense), expected)
+    assert torch.equal(multiply(matrix, dense.T.contiguous().T), matrix @ dense)
+    assert multiply(matrix, dense[:, :0]).shape == (300, 0)
+
+
+def test_a_factor_that_wants_a_gradient_gets_one():
+    dense, sparse = random_matrix()
+    factor = torch.randn(6, 3, dtype=torch.float64, requires_grad=True)
+    multiply(sparse, factor).sum().backward()
+    torch.testing.assert_close(factor.grad, dense.sum(0)[:, None].expand(6, 3))

@@ -43,6 +43,30 @@ def test_rings_are_limited_and_rows_see_the_next_ring_only(parts, generator):
     assert outer.shape == (halo.sizes[1], halo.sizes[2])
 
 
+def test_the_last_ring_has_a_limit_of_its_own(parts, generator):
+    core = part_nodes(parts, torch.tensor([0, 3]))
+    halo = HaloFinder(parts, 2, limit=0.1, last=0.2).find(core, generator)
+    n = len(core)
+    assert halo.sizes == (n, n + int(0.1 * n), n + int(0.1 * n) + int(0.2 * n))
+
+
+@pytest.mark.parametrize("hidden", [8, 200])  # narrower and wider than attributes
+def test_masked_columns_count_as_in_the_whole_graph(parts, hidden):
+    encoder = Encoder(40, hidden=hidden, dim=6)
+    halo = HaloFinder(parts, 2).find(torch.arange(300))
+    x, (first, second) = parts.attributes(halo.nodes), halo.operators()
+    columns = (torch.arange(40) % 3 > 0).float()
+    gradients = []
+    for operators, seen in (([first, second], columns), (first, columns)):
+        encoder.zero_grad()
+        rows = encoder(x, operators, seen)
+        rows.square().sum().backward()
+        gradients.append([rows.detach(), *(weight.grad for weight in encoder.parameters())])
+    for by_parts, whole in zip(*gradients, strict=True):
+        torch.testing.assert_close(by_parts, whole, rtol=1e-4, atol=1e-5)
+    assert not encoder.weights[0].grad[columns == 0].any()
+
+
 def test_no_limit_is_reached_without_need(parts, generator):
     core = part_nodes(parts, torch.arange(6))
     halo = HaloFinder(parts, 2, limit=0.1).find(core, generator)

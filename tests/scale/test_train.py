@@ -5,14 +5,17 @@ from brgcl import BRGCL, make_graph
 from brgcl.config import BRGCLConfig, ViewSettings
 from brgcl.errors import InputError
 from brgcl.method.train import begin_with
+from brgcl.scale.clusters import RunningClusters
 from brgcl.scale.halo import HaloFinder
 from brgcl.scale.memory import Plan
 from brgcl.scale.train import (
     Processes,
+    clean_rows,
     draw_batches,
     draw_view,
     mixed_seed,
     part_nodes,
+    run_batch,
     train_by_parts,
 )
 
@@ -80,6 +83,29 @@ def test_the_loss_falls_and_prototypes_join(parts):
     assert history[-1].proto_loss is not None
     assert history[-1].num_prototypes >= 1
     assert 0 <= history[-1].confident_share <= 1
+
+
+def test_prototypes_pull_the_views_and_clusters_see_the_graph_as_it_is(parts):
+    config = BRGCLConfig(**TINY)
+    state = trained(parts, config, plan(3, 1), until=3)
+    clusters = RunningClusters(300, config.dim)
+    clusters.load(state.parts)
+    core = part_nodes(parts, torch.tensor([0, 2, 5]))
+    halo = HaloFinder(parts, 2).find(core)
+    clean = clean_rows(state.encoder, parts.attributes(halo.nodes), halo)
+    nearest = torch.cdist(clean, clusters.centers).argmin(1)
+    gradients = {}
+    for weight in (0.0, 2.0):
+        state.optimizer.zero_grad(set_to_none=True)
+        found = run_batch(
+            state, parts, halo, clusters, config,
+            gamma=0.9, proto_weight=weight, generator=torch.Generator().manual_seed(1), share=1.0,
+        )  # fmt: skip
+        gradients[weight] = state.encoder.weights[0].grad.clone()
+        assert torch.equal(found.labels.long(), nearest)
+        torch.testing.assert_close(found.sums[0].sum(0), clean.sum(0))
+        assert found.proto_loss > 0
+    assert not torch.allclose(gradients[0.0], gradients[2.0])
 
 
 def test_a_step_of_two_batches_has_their_mean_gradient(parts):

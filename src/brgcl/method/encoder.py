@@ -22,7 +22,7 @@ class Encoder(nn.Module):
     """H = A σ(A X W₀ + b₀) W₁ + b₁, for any number of layers from one up.
 
     A masked attribute column of X is a masked row of W₀, so that X itself, sparse or dense, is
-    never copied. The first layer computes A (X W₀) or (A X) W₀, whichever is less work.
+    not copied. The first layer computes A (X W₀) or (A X) W₀, whichever is less work.
 
     Args:
         num_features: F.
@@ -84,8 +84,12 @@ class Encoder(nn.Module):
         else:
             operator, others = adjacency[0], list(adjacency[1:])
         weight, bias = layers[0]
-        seen = weight if columns is None else columns[:, None] * weight
         first = averages_first(x, operator, weight.shape[1])
+        if first and columns is not None and not isinstance(adjacency, Matrix | Diffusion):
+            # a halo's A X serves one view alone, so masked columns are left out of it
+            here = columns.nonzero().squeeze(1)
+            x, weight, columns = Matrix(x.dense[:, here]), weight[here], None
+        seen = weight if columns is None else columns[:, None] * weight
         relu = isinstance(self.activation, nn.ReLU)
         if first and relu and len(layers) > 1:  # two layers at once, and no hidden units kept
             weight, after = layers[1]

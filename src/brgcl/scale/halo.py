@@ -122,10 +122,14 @@ class HaloFinder:
         graph: The graph.
         num_layers: L.
         limit: Nodes of a ring at most, as a multiple of the nodes of the core.
+        last: The same for the last ring, whose attributes alone are needed; None for `limit`.
     """
 
-    def __init__(self, graph: PartGraph, num_layers: int, limit: float = 1.0) -> None:
-        self.graph, self.num_layers, self.limit = graph, num_layers, limit
+    def __init__(
+        self, graph: PartGraph, num_layers: int, limit: float = 1.0, last: float | None = None
+    ) -> None:
+        self.graph, self.num_layers = graph, num_layers
+        self.limits = [limit] * (num_layers - 1) + [limit if last is None else last]
         self.place = torch.full((graph.num_nodes,), -1, dtype=torch.int32)
 
     def find(self, core: Tensor, generator: torch.Generator | None = None) -> Halo:
@@ -136,19 +140,19 @@ class HaloFinder:
             generator: Chooses from a ring that is too large; None takes rings as they are.
         """
         graph, place = self.graph, self.place
-        most = len(core) * self.limit if generator is not None else torch.inf
         rings, starts, ends, weights = [core], [torch.zeros(1, dtype=torch.long)], [], []
         place[core] = torch.arange(len(core), dtype=torch.int32)
         count = len(core)
-        for _ in range(self.num_layers):
+        for limit in self.limits:
+            most = int(len(core) * limit)
             begin, found, weight = rows_with_loops(graph, rings[-1])
             starts.append(begin[1:] + starts[-1][-1])
             ends.append(found)
             if weight is not None:
                 weights.append(weight)
             ring, links = torch.unique(found[place[found] < 0], return_counts=True)
-            if len(ring) > most and generator is not None:
-                ring = ring[_draw(links, int(most), generator)]
+            if generator is not None and len(ring) > most:
+                ring = ring[_draw(links, most, generator)]
             place[ring] = torch.arange(count, count + len(ring), dtype=torch.int32)
             count += len(ring)
             rings.append(ring)

@@ -12,7 +12,8 @@ log = logging.getLogger("brgcl")
 MOST = 4e9  # bytes beyond the graph that are taken unless more is allowed
 PART_NODES = 2_500
 STEP_NODES = 20_000  # nodes between two updates of the weights, at least
-HALO = 0.5  # nodes of a ring of a step at most, against nodes of its core
+HALO = 0.25  # nodes of a ring that is encoded at most, against nodes of the core
+LAST_RING = 0.5  # the same for the last ring, of which attributes alone are needed
 PARTITIONED_VIEWS = ("edges", "nodes")
 
 
@@ -88,7 +89,7 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
     if mode != "partitioned":
         return Plan(mode, 1, 1, 1, whole, whole, budget)
     N = size.num_nodes
-    nodes = min(STEP_NODES, max(1, int(budget / step_bytes(size, config, halo=HALO) * N)))
+    nodes = min(STEP_NODES, max(1, int(budget / step_bytes(size, config, halo=LAST_RING) * N)))
     wanted = config.batches_per_step
     default = max(2, N // PART_NODES, -(-N // nodes))
     num_parts = min(N, config.num_partitions or -(-default // (wanted or 1)) * (wanted or 1))
@@ -96,7 +97,7 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
     if wanted:  # steps of so many batches each; if parts do not go round, the last has fewer
         even = (n for n in range(per_batch, 0, -1) if -(-num_parts // n) % wanted == 0)
         per_batch = next(even, max(1, min(per_batch, num_parts // wanted)))
-    needed = step_bytes(size, config, halo=HALO) * per_batch / num_parts
+    needed = step_bytes(size, config, halo=LAST_RING) * per_batch / num_parts
     batches = -(-num_parts // per_batch)
     per_step = min(batches, wanted) if wanted else -(-batches // max(1, N // STEP_NODES))
     return Plan(mode, num_parts, per_batch, per_step, needed, whole, budget)

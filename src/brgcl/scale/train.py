@@ -21,6 +21,7 @@ from brgcl.method.node_loss import unit_rows
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.sparse import Matrix
 from brgcl.method.train import (
+    AnyEncoder,
     Epoch,
     TrainingState,
     add_gradient,
@@ -32,7 +33,7 @@ from brgcl.method.train import (
 )
 from brgcl.scale.clusters import RunningClusters
 from brgcl.scale.halo import Halo, HaloFinder
-from brgcl.scale.memory import HALO, PARTITIONED_VIEWS, Plan
+from brgcl.scale.memory import HALO, LAST_RING, PARTITIONED_VIEWS, Plan
 from brgcl.scale.parts import PartGraph
 
 NAMES = ("nodes", "node_loss", "proto_loss", "rank", "seconds")  # what an epoch adds up
@@ -112,7 +113,7 @@ def train_by_parts(
     assert isinstance(training.encoder, Encoder)  # settings with another one are refused
     processes = processes or Processes()
     proto_weight = resolve_proto_weight(config, graph.num_nodes)
-    finder = HaloFinder(graph, len(training.encoder.weights), HALO)
+    finder = HaloFinder(graph, len(training.encoder.weights), HALO, LAST_RING)
     clusters = RunningClusters(graph.num_nodes, config.dim)
     done, totals = 0, dict.fromkeys(NAMES, 0.0)
     if training.parts:
@@ -181,29 +182,44 @@ def run_batch(
     generator: torch.Generator,
     share: float,
 ) -> BatchResult:
-    """Add the gradient of both losses on one batch, times its share of the step."""
+    """Add the gradient of both losses on one batch, times its share of the step.
+
+    Clusters see the rows of the graph as it is, which get no gradient. The contrast to prototypes
+    takes what a step encodes with a gradient anyway: the sum of a node's rows in the two views.
+    """
     encoder, n = training.encoder, halo.sizes[0]
     device = next(encoder.parameters()).device
     x = graph.attributes(halo.nodes).to(device)
+    result = BatchResult(n, 0.0, 0.0, 0.0)
+    if clusters is not None:
+        h = clean_rows(encoder, x, halo)
+        label, result.sums, result.proposal = clusters.step_sums(h, halo, gamma, config)
+        result.labels = label.int()
+        del h
     views = [draw_view(halo, view, x.shape[1], generator, device) for view in config.views]
     h1, h2 = (encoder(x, operators, columns) for operators, columns, _ in views)
+    loss = torch.zeros((), device=device)
+    if clusters is not None:
+        prototypes = clusters.prototypes.to(device)
+        proto = prototype_loss(unit_rows(h1 + h2), label.to(device), prototypes, config.proto_tau)
+        loss = proto_weight * proto
+        result.proto_loss = proto.item()
     alive = views[0][2] & views[1][2]
+    del views
     if not bool(alive.all()):
         h1, h2 = h1[alive], h2[alive]
-    rank = effective_rank(h1)
+    result.rank = effective_rank(h1)
     node = contrast_nodes(h1, h2, temperature_at(config, graph.mean_degree), config, generator)
-    add_gradient(share * config.node_weight * node)
-    del h1, h2, views
-    result = BatchResult(n, node.item(), 0.0, rank)
-    if clusters is None:
-        return result
-    h = unit_rows(encoder(x, [operator.to(device) for operator in halo.operators()]))
-    label, result.sums, result.proposal = clusters.step_sums(h.detach().cpu(), halo, gamma, config)
-    proto = prototype_loss(h, label.to(device), clusters.prototypes.to(device), config.proto_tau)
-    add_gradient(share * proto_weight * proto)
-    result.labels = label.int()
-    result.proto_loss = proto.item()
+    result.node_loss = node.item()
+    add_gradient(share * (loss + config.node_weight * node))
     return result
+
+
+def clean_rows(encoder: AnyEncoder, x: Matrix, halo: Halo) -> Tensor:
+    """Unit rows of the core in the graph as it is, `(n, D)`, without a gradient."""
+    with torch.no_grad():
+        operators = [operator.to(x.data.device) for operator in halo.operators()]
+        return unit_rows(encoder(x, operators)).cpu()
 
 
 def begin_clusters(
@@ -221,10 +237,7 @@ def begin_clusters(
     if processes.rank == 0:
         device = next(training.encoder.parameters()).device
         halo = finder.find(core, torch.Generator().manual_seed(seed))
-        operators = [operator.to(device) for operator in halo.operators()]
-        with torch.no_grad():
-            h = training.encoder(graph.attributes(halo.nodes).to(device), operators)
-            h = unit_rows(h).cpu()
+        h = clean_rows(training.encoder, graph.attributes(halo.nodes).to(device), halo)
     clusters.begin(processes.from_first(h), config)
 
 
