@@ -66,13 +66,14 @@ def is_sparse(x: Tensor) -> bool:
 def multiply(matrix: Tensor, dense: Tensor) -> Tensor:
     """Multiply a matrix, dense or CSR, by a dense one, `(N, K)`.
 
-    torch's own product with a CSR matrix fills its result with zeros and then copies it, which
-    can take as long as a product with an adjacency. MKL needs neither; the result is the same.
+    torch's own product with a CSR matrix copies its result, which can take as long as a product
+    with an adjacency. With MKL that can be spared; the result is the same.
     """
     simple = dense.is_cpu and dense.ndim == 2 and matrix.dtype == dense.dtype
     if not (HAS_MKL and is_sparse(matrix) and simple) or dense.requires_grad:
         return matrix @ dense
-    product = dense.new_empty(matrix.shape[0], dense.shape[1])
+    # filled, since nobody promises that 0 times what was in memory, a NaN perhaps, is 0
+    product = dense.new_zeros(matrix.shape[0], dense.shape[1])
     return torch.addmm(product, matrix, dense, beta=0, out=product)
 
 
