@@ -48,8 +48,7 @@ words) or dense (256 random projections of them). `mlp` does not see the edges; 
 the attributes over the graph and trains nothing. All three have their default settings, and no
 validation label is used. Where edges are found to say little, the classifier on top of `smooth` and
 of BRGCL takes attributes instead of representations ([label noise](label-noise.md)); the two are
-then equal. These figures are older than the attributes that stand beside representations today
-([label noise](label-noise.md#attributes-beside-representations)).
+then equal.
 
 Test accuracy in per cent, symmetric label noise, mean of n draws; with so few draws, differences of
 a point or two mean little. The *gap* is BRGCL less the better of the two others, in points.
