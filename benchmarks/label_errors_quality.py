@@ -1,13 +1,14 @@
 """How well `find_label_errors` finds labels that were made wrong, and knows how many there are.
 
-    python benchmarks/label_errors_quality.py --graphs cora citeseer --labelled all 20 \
-        --levels 0 5 10 20 40 --seeds 100 105 --picture docs/img/label-errors-reliability.svg
+    python benchmarks/label_errors_quality.py --graphs cora citeseer --levels 10 20 40 \
+        --seeds 100 102 --picture docs/img/label-errors-reliability.svg
 
 For each graph, number of labels per class and kind of noise: AUROC and average precision of the
 score, precision and recall of `is_error`, the estimated and the real share of wrong labels, and
 the expected calibration error of the score (10 bins). At level 0 whatever is found counts as
 false, although some labels of the public graphs are wrong themselves. Representations (BRGCL,
-one training per seed) and results are cached in `--cache`; a killed run goes on where it was.
+one training per seed) are kept in `--cache`. What is in the file `--results` is not measured again,
+so a killed run goes on where it was; remove the file once labels are judged in another way.
 """
 
 import argparse
@@ -91,7 +92,7 @@ def without_ids(data: Data) -> Data:
 
 def run(options: argparse.Namespace) -> dict[tuple[str, ...], list[dict[str, Any]]]:
     """Measure what is not in the cache, and return all results of each cell."""
-    file = options.cache / "results.jsonl"
+    file = options.results
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
     done = {tuple(record["run"]): record for record in map(json.loads, lines)}
     cells: dict[tuple[str, ...], list[dict[str, Any]]] = {}
@@ -128,9 +129,12 @@ def show(cell: tuple[str, ...], results: list[dict[str, Any]]) -> None:
 
 
 def plot(cells: dict[tuple[str, ...], list[dict[str, Any]]], file: Path) -> None:
-    """Plot the share of right labels against the score, all noisy cells of a regime together."""
-    regimes = sorted({cell[:2] for cell in cells})
-    columns = min(len(regimes), 4)
+    """Plot the share of right labels against the score, all noisy draws of a regime together.
+
+    The calibration error is the mean of those of the draws, each on its own.
+    """
+    regimes = list(dict.fromkeys(cell[:2] for cell in cells))
+    columns = min(len(regimes), 2)
     places = [(i // columns, i % columns) for i in range(len(regimes))]
     height = 2.2 * (1 + max(line for line, _ in places))
     figure, axes = new_figure("Share of right labels by score", PAGE, height, places)
@@ -141,7 +145,11 @@ def plot(cells: dict[tuple[str, ...], list[dict[str, Any]]], file: Path) -> None
         axis.plot([0, 1], [0, 1], color="0.7", linewidth=0.8)
         axis.plot(total[:, 1] / total[:, 0], total[:, 2] / total[:, 0], marker="o", markersize=3)
         few = "all labelled" if regime[1] == "all" else f"{regime[1]} per class"
+        error = mean(one["ece"] for one in parts)
         axis.set(title=f"{regime[0]}, {few}", xlabel="score", ylabel="share right")
+        axis.text(
+            0.97, 0.05, f"calibration error {error:.3f}", ha="right", transform=axis.transAxes
+        )
     save_picture(figure, file)
 
 
@@ -154,6 +162,7 @@ def main() -> None:
     parser.add_argument("--levels", nargs="+", type=int, default=[0, 5, 10, 20, 40], help="in %%")
     parser.add_argument("--seeds", nargs=2, type=int, default=[100, 105], help="first, last + 1")
     parser.add_argument("--cache", type=Path, default=Path("results/cache/label-errors"))
+    parser.add_argument("--results", type=Path, default=Path("results/label_errors_quality.jsonl"))
     parser.add_argument("--picture", type=Path)
     options = parser.parse_args()
     torch.set_num_threads(1)

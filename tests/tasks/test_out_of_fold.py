@@ -15,6 +15,8 @@ from brgcl.tasks.out_of_fold import (
     average,
     believed,
     calibrate,
+    evened,
+    evenness,
     mostly_right,
     num_repeats,
     predict_once,
@@ -23,6 +25,7 @@ from brgcl.tasks.out_of_fold import (
     random_folds,
     unexplained_errors,
     weights,
+    with_rates,
 )
 
 
@@ -67,8 +70,14 @@ def best_connected(data, count):
 # A label does not help to judge itself
 
 
+@pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize(("num_classes", "labelled"), [(3, 1.0), (3, 0.3), (2, 1.0), (2, 0.3)])
-def test_the_row_of_a_node_does_not_depend_on_its_own_label(num_classes, labelled):
+def test_the_row_of_a_node_does_not_depend_on_its_own_label(
+    num_classes, labelled, many, monkeypatch
+):
+    if many:  # what is done with many labels is done with few
+        monkeypatch.setattr(out_of_fold, "FEW", 5)
+        monkeypatch.setattr(out_of_fold, "MANY", 5)
     data = noisy_graph(num_classes, labelled)
     before = predict_once(data, seed=0)
     for node in best_connected(data, 2):
@@ -238,6 +247,32 @@ def test_classes_do_not_change_their_names():
     assert torch.allclose(raised, torch.tensor([[0.5, 0.5], [0.3, 0.7]]))
 
 
+def test_how_evenly_wrong_labels_spread_is_learned_from_many():
+    """The other class of pair noise is found, and chance is not taken for one in even noise."""
+    even = noise_matrix(0.2, 5).double()
+    pair = 0.8 * torch.eye(5) + 0.2 * torch.eye(5).roll(1, 1)
+    for T in (even, pair.double()):
+        p, given = drawn(T, num=3000)
+        _, found = weights(p.log()[:, :, None], given, torch.zeros(3000, dtype=torch.bool))
+        assert float((found - T).abs().max()) < 0.05
+    assert evenness(3000 * pair) < 4
+    assert evenness(3000 * even) > 100
+
+
+def test_an_even_spread_changes_no_error_rate():
+    counts = torch.tensor([[80.0, 15, 5], [0, 90, 10], [3, 3, 94]])
+    T = counts / counts.sum(1, keepdim=True)
+    some, most = evened(T, counts, 20.0), evened(T, counts, 1e6)
+    for spread in (some, most):
+        assert torch.allclose(spread.diagonal(), T.diagonal())
+        assert torch.allclose(spread.sum(1), torch.ones(3))
+    assert float(some[0, 1]) == pytest.approx(0.2 * 25 / 40)
+    assert float(most[0, 1]) == pytest.approx(0.1, abs=1e-4)
+    raised = with_rates(T, torch.tensor([0.4, 0.1, 0.0]))
+    assert raised[0].tolist() == pytest.approx([0.6, 0.3, 0.1])
+    assert raised[2].tolist() == pytest.approx([0, 0, 1])
+
+
 def test_a_certain_label_is_the_true_class():
     q = believed(
         torch.tensor([[0.9, 0.1], [0.9, 0.1]]).double(), noise_matrix(0.2, 2).double(),
@@ -304,3 +339,27 @@ def test_pair_noise_that_looks_like_overlap_is_found_by_anchor_points():
     _, T = weights(x, given, certain)
     wanted = 0.6 * torch.eye(3) + 0.4 * torch.eye(3).roll(1, 1)
     assert float((T - wanted).abs().max()) < 0.1
+
+
+def test_anchor_points_correct_rates_that_are_somewhat_too_low(monkeypatch):
+    """A moderate contradiction moves the diagonal; wrong labels spread as they did."""
+    T = 0.8 * torch.eye(3) + 0.2 * torch.eye(3).roll(1, 1)
+    p, given = drawn(T.double(), num=6000)
+    x, certain = p.log()[:, :, None], torch.zeros(6000, dtype=torch.bool)
+    monkeypatch.setattr(out_of_fold, "unexplained_errors", lambda *_: 0.1)
+    anchored = 0.7 * torch.eye(3) + 0.3 / 2 * (1 - torch.eye(3))
+    monkeypatch.setattr(out_of_fold, "anchored_transition", lambda *_: anchored.double())
+    _, found = weights(x, given, certain)
+    assert found.diagonal().tolist() == pytest.approx([0.7] * 3)
+    assert float(found[0, 1]) > 0.25
+
+
+def test_many_labels_are_also_taken_as_given(monkeypatch):
+    data = noisy_graph()
+    few = predictors(data, data.nodes[:10])
+    monkeypatch.setattr(out_of_fold, "MANY", 50)
+    many = predictors(data, data.nodes[:10])
+    R = len(data.rows)
+    assert many.shape[2] == few.shape[2] + R
+    assert torch.equal(many[:, :, : R + 1], few[:, :, : R + 1])
+    assert torch.equal(many[:, :, -2:], few[:, :, -2:])  # neighbours

@@ -50,6 +50,7 @@ DETECTOR = Detector(
     method="brgcl",
     citation="Ours, see [label-noise.md](label-noise.md)",
     cost="that of brgcl, then time O(N D C) for each fold",
+    revision=1,
 )
 SMOOTH = replace(
     DETECTOR,

@@ -43,6 +43,7 @@ from brgcl.tasks.label_error_inputs import (
 from brgcl.tasks.label_noise import estimated_transition, noise_interval, without_loops
 from brgcl.tasks.out_of_fold import (
     CONTRADICTION,
+    MANY,
     Labelled,
     OutOfFold,
     Report,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 log = logging.getLogger("brgcl")
-MANY, COLUMNS = 10_000, 64  # from so many labels on classifiers see so many principal components
+COLUMNS = 64  # principal components that classifiers see where labels are many
 MOST_RAISED = 7.0  # logarithm of the factor by which odds of given labels are raised at most
 LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 

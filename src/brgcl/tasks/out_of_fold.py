@@ -5,8 +5,9 @@ The labelled nodes fall into folds at random, whatever their labels. For a fold 
     p_i ~ exp(sum_r w_r log p_ir + b n_i + c m_i)                 for i in f
 
 p_ir are predictions of several classifiers, fitted to labels outside f as far as a label-noise
-model believes them. n_i is the mean belief of the neighbours, where one with a label outside f is
-believed as far as its label and its prediction agree; m_i is the mean of these labels as given.
+model believes them and, where labels are many, to the labels as given, too. n_i is the mean belief
+of the neighbours, where one with a label outside f is believed as far as its label and its
+prediction agree; m_i is the mean of these labels as given.
 Nothing that goes into p_i has seen a label of f: not the classifiers, not the beliefs, and neither
 w, b, c nor the transition matrix T. These maximise sum_j log (p_j T)[l_j] over the labels outside
 f, where p_j is predicted without the labels of f and those of the fold of j. So every pair of folds
@@ -27,7 +28,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from brgcl.method.sparse import Matrix
-from brgcl.tasks.bayes_rule import fit_logistic, penalty_for, soft_targets
+from brgcl.tasks.bayes_rule import PLAIN_PENALTY, fit_logistic, penalty_for, soft_targets
 from brgcl.tasks.label_noise import (
     LabelNoiseModel,
     estimated_transition,
@@ -46,10 +47,14 @@ FIRST = 10  # of them that change the weights alone
 SETTLED = 1e-4  # the largest change of T in the last step
 CLEAREST = 20  # a twentieth of the labels, split over the classes, are those of clearest class
 LEAST_CLEAREST = 50  # of each class; of fewer nothing is concluded
-CONTRADICTION = 0.2  # labels of clearest class that are wrong beyond what T says, as a share
-ANCHORED = 3, 60  # times that T is taken from labels of clearest class, and steps for w after each
+UNEXPLAINED = 0.05  # labels of clearest class that are wrong beyond what T says, as a share
+CONTRADICTION = 0.2  # the same where T is not to be trusted at all
+ANCHORED = 3, 60  # times that T follows labels of clearest class, and steps for w after each
 TOLERANCE = 1e-5  # of the classifiers, of which there are many
-FEW = 1_000  # labels up to which the share called wrong by chance is simulated
+FEW = 1_000  # labels up to which the share called wrong by chance is simulated, and beyond which
+# they tell how evenly wrong labels spread over the other classes
+MANY = 10_000  # labels from which on classifiers are fitted to the labels as given, too
+EVENNESS = [2.0**k for k in range(-1, 11)]  # wrong labels that an even spread may be worth
 SIMULATIONS = 2  # for each choice of folds
 
 
@@ -209,7 +214,8 @@ def predictors(data: Labelled, hidden: Tensor) -> Tensor:
     """What can be said of all nodes with some labels hidden, `(N, C, R)`.
 
     The log-probabilities by the label-noise model and by a logistic regression on each of
-    `data.rows`; and last, of the neighbours, the beliefs and the labels as given.
+    `data.rows`; where labels are many, by further ones that take the labels as given; and last, of
+    the neighbours, the beliefs and the labels as given.
     """
     labels = data.labels.index_fill(0, hidden, -1)
     noise = LabelNoiseModel().run_em(data.z, labels, data.num_classes)
@@ -220,8 +226,12 @@ def predictors(data: Labelled, hidden: Tensor) -> Tensor:
     x = [log(noise.class_probabilities_)]
     for rows in data.rows:
         x.append(log(fit_logistic(rows[nodes], targets, penalty, tolerance=TOLERANCE)(rows)))
+    p = torch.stack(x).mean(0).softmax(1)
+    if len(data.nodes) > MANY:
+        for rows in data.rows:
+            fit = fit_logistic(rows[nodes], one_hot, PLAIN_PENALTY, tolerance=TOLERANCE)
+            x.append(log(fit(rows)))
     if data.neighbours is not None:
-        p = torch.stack(x).mean(0).softmax(1)
         own = believed(p[nodes], noise.transition_, given, certain)
         x.append(surroundings(p.index_copy(0, nodes, own), data.neighbours))
         centred = torch.zeros_like(p).index_copy(0, nodes, one_hot - one_hot.mean(0))
@@ -240,8 +250,10 @@ def weights(
     """Find w and T that maximise sum_j log (softmax(x_j w) T)[l_j], with priors, by EM.
 
     w_r ~ N(1 / R, .1) for the R predictions, and N(0, 4) for the neighbours. The step for w is
-    that of Newton's method. Where labels are many and contradict T (`unexplained_errors`), T is
-    taken from the labels where a class is clearest.
+    that of Newton's method. With more than `FEW` labels, T then spreads wrong labels over the other
+    classes as evenly as they turn out to be spread (`evenness`). Where labels are many and
+    contradict T (`unexplained_errors`), the labels where a class is clearest say how often a label
+    is wrong; if the contradiction is large, all of T is taken from them.
 
     Args:
         x: Log-probabilities, and last what neighbours say, `(L, C, R)`.
@@ -259,25 +271,90 @@ def weights(
     known = observed >= 0
     one_hot = F.one_hot(observed[known], C).to(x)
     prior = transition_prior(len(given), C)
-    w, T = centre.clone(), noise_matrix(0.2, C).to(x)
-    for step in range(STEPS):
-        before, p = T, (x @ w).softmax(1)
-        q = believed(p, T, given, certain)
-        if step >= FIRST:
-            T = mostly_right(estimated_transition(q[known], one_hot, prior))
-        w = w + newton_step(x, p, q, w, centre, precision)
-        if step > FIRST and float((T - before).abs().max()) < SETTLED:
-            break
+
+    def settle(
+        w: Tensor, T: Tensor, estimate: Callable[[Tensor], Tensor], first: int
+    ) -> tuple[Tensor, Tensor]:
+        for step in range(STEPS):
+            before, p = T, (x @ w).softmax(1)
+            q = believed(p, T, given, certain)
+            if step >= first:
+                T = mostly_right(estimate(q[known]))
+            w = w + newton_step(x, p, q, w, centre, precision)
+            if step > first and float((T - before).abs().max()) < SETTLED:
+                break
+        return w, T
+
+    def alone(q: Tensor) -> Tensor:
+        return estimated_transition(q, one_hot, prior)
+
+    w, T = settle(centre.clone(), noise_matrix(0.2, C).to(x), alone, FIRST)
+    if len(given) > FEW:
+        q = believed((x @ w).softmax(1), T, given, certain)[known]
+        worth = evenness(q.T @ one_hot)
+        w, T = settle(w, T, lambda q: evened(alone(q), q.T @ one_hot, worth), 0)
     p = (x @ w).softmax(1)
-    if unexplained_errors(p[known], T, observed[known]) <= CONTRADICTION:
+    beyond = unexplained_errors(p[known], T, observed[known])
+    if beyond <= UNEXPLAINED:
         return w, T
     for _ in range(ANCHORED[0]):
-        T = mostly_right(anchored_transition(p[known], observed[known]))
+        anchored = mostly_right(anchored_transition(p[known], observed[known]))
+        if beyond > CONTRADICTION:
+            T = anchored
+        else:
+            T = mostly_right(with_rates(T, 1 - anchored.diagonal()))
         for _ in range(ANCHORED[1]):
             p = (x @ w).softmax(1)
             w = w + newton_step(x, p, believed(p, T, given, certain), w, centre, precision)
         p = (x @ w).softmax(1)
     return w, T
+
+
+def evenness(counts: Tensor) -> float:
+    """How many wrong labels of a class an even spread over the other classes is worth.
+
+    The shares in which the wrong labels of a class name the others have a symmetric Dirichlet
+    prior. Its size is the one that makes the counts most probable (empirical Bayes): small if each
+    class is mistaken for one other, large if it is mistaken for all of them alike.
+
+    Args:
+        counts: Expected number of labels, row = true class, column = given label, `(C, C)`.
+
+    Example:
+        >>> evenness(torch.tensor([[90.0, 20, 0], [0, 90, 20], [20, 0, 90]]))
+        0.5
+        >>> evenness(torch.tensor([[90.0, 10, 10], [10, 90, 10], [10, 10, 90]]))
+        1024.0
+    """
+    C = len(counts)
+    other = ~torch.eye(C, dtype=torch.bool, device=counts.device)
+    wrong = counts[other].reshape(C, C - 1).double()
+    size = wrong.new_tensor(EVENNESS)[:, None]  # (A, 1)
+    cell = size / (C - 1)
+    total = torch.lgamma(size) - torch.lgamma(size + wrong.sum(1))  # (A, C)
+    each = torch.lgamma(cell[:, :, None] + wrong) - torch.lgamma(cell)[:, :, None]
+    return EVENNESS[int((total + each.sum(2)).sum(1).argmax())]
+
+
+def evened(T: Tensor, counts: Tensor, worth: float) -> Tensor:
+    """T with wrong labels spread as counted plus `worth` of them evenly; the diagonal stays.
+
+    Args:
+        T: Transition matrix, `(C, C)`.
+        counts: Expected number of labels, row = true class, column = given label, `(C, C)`.
+        worth: Wrong labels of each class to add, in equal shares.
+    """
+    wrong = counts + worth / (len(T) - 1)
+    wrong.fill_diagonal_(0)
+    return with_rates(wrong, 1 - T.diagonal())
+
+
+def with_rates(T: Tensor, rates: Tensor) -> Tensor:
+    """Matrix with given error rates `(C,)`, whose wrong labels spread as those of T, `(C, C)`."""
+    wrong = T.clone()
+    wrong.fill_diagonal_(0)
+    wrong = wrong / wrong.sum(1, keepdim=True).clamp_min(1e-30) * rates[:, None]
+    return wrong + torch.diag(1 - wrong.sum(1))
 
 
 def newton_step(
