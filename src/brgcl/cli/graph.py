@@ -190,7 +190,7 @@ def run_evaluation(
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
     if what == "classes" and not (output.json_ or output.to_stdout):
         if getattr(first.outcome, "rule", None) in ATTRIBUTE_RULES:
-            print_line("Attributes alone predicted the classes better, so they were taken.")
+            print_line("Attributes alone predict better: nodes are classified by attributes.")
         print_line("Which of the labels are wrong? brgcl find-errors, with the same graph, tells.")
 
 
