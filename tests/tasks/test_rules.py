@@ -2,7 +2,7 @@ import ast
 from pathlib import Path
 
 from brgcl.tasks import rules
-from brgcl.tasks.rules import CANDIDATES, CHOICES, FIXED_RULE, RULES
+from brgcl.tasks.rules import AUTO_CANDIDATES, CANDIDATES, CHOICES, FIXED_RULE, RULES
 
 
 def test_names_of_rules_are_imported_without_anything_heavy():
@@ -13,5 +13,6 @@ def test_names_of_rules_are_imported_without_anything_heavy():
 
 
 def test_every_rule_is_a_choice_a_candidate_or_the_probe():
-    assert (*CHOICES, "bayes", *CANDIDATES, "probe") == RULES
+    assert (*CHOICES, "bayes", "bayes-clusters", *CANDIDATES, "probe") == RULES
+    assert set(AUTO_CANDIDATES) < set(RULES)
     assert CANDIDATES[0] == FIXED_RULE
