@@ -74,6 +74,8 @@ def test_a_stored_classifier_sees_the_attributes_of_any_graph(rows, tmp_path, ne
     assert torch.allclose(again[:90], found[order], atol=1e-4)
     with pytest.raises(InputError, match="give the graph of the nodes, with the same 20"):
         stored.predict_proba(z)
+    with pytest.raises(InputError, match="z has 3 columns but the classifier was fitted with 4"):
+        stored.predict_proba(z[:, :3], graph)
 
 
 def test_the_perceptron_is_not_kept(rows):

@@ -89,14 +89,15 @@ class LinearClassifier:
             graph: The graph of these nodes, over which probabilities are smoothed; needed if the
                 classifier was fitted to attributes.
         """
-        rows = check_representations(z)
+        rows, expected = check_representations(z), len(self.weight)
+        if self.projection is not None:
+            expected -= len(self.projection.offset)
+        if rows.shape[1] != expected:
+            raise InputError(
+                f"z has {rows.shape[1]} columns but the classifier was fitted with {expected}"
+            )
         if self.projection is not None:
             rows = join_rows(rows, self._around(graph, len(rows)))
-        if rows.shape[1] != len(self.weight):
-            raise InputError(
-                f"z has {rows.shape[1]} columns but the classifier was fitted with "
-                f"{len(self.weight)}"
-            )
         present = self.bias.isfinite().nonzero().squeeze(1)
         p = (rows @ self.weight[:, present] + self.bias[present]).softmax(1)
         if graph is not None and self.coupling > 0:
