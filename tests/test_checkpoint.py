@@ -1,7 +1,5 @@
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -11,8 +9,12 @@ from brgcl import BRGCL, checkpoint, make_graph
 from brgcl.atomic_files import read_tensors
 from brgcl.cli.app import app
 from brgcl.errors import InputError
+from preloaded import started
 
-TINY = {"epochs": 8, "warmup_epochs": 3, "hidden": 16, "dim": 8, "seed": 3}
+# pseudo labels are those of the prototypes: nothing has to look for clusters after training
+TINY = {
+    "epochs": 8, "warmup_epochs": 3, "hidden": 16, "dim": 8, "seed": 3, "reported": "prototypes",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -163,20 +165,20 @@ import sys
 from brgcl import BRGCL, checkpoint, make_graph
 checkpoint.SECONDS = 0.0
 data = make_graph(150, num_classes=3, num_features=40)
-BRGCL(epochs=100000, warmup_epochs=3, hidden=16, dim=8, seed=3).fit(data, checkpoint=sys.argv[1])
+settings = dict(epochs=100000, warmup_epochs=3, hidden=16, dim=8, seed=3, reported="prototypes")
+BRGCL(**settings).fit(data, checkpoint=sys.argv[1])
 """
 
 
 def test_kill_leaves_a_whole_file(data, tmp_path):
     file = tmp_path / "training"
-    command = [sys.executable, "-W", "ignore", "-c", KILLED, str(file)]
-    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    while not file.exists():
-        assert process.poll() is None
-        time.sleep(0.02)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with started(KILLED, file, folder=tmp_path) as process:
+        while not file.exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     seen = []
 
     def stop(epoch):
@@ -200,6 +202,7 @@ checkpoint.SECONDS = 0.0
 mode, num_kills, folder = sys.argv[1], int(sys.argv[2]), Path(sys.argv[3])
 settings = {"mode": mode, "num_partitions": 6} if mode == "partitioned" else {}
 settings |= {"epochs": 20 + 3 * num_kills, "warmup_epochs": 10, "hidden": 16, "dim": 8}
+settings["reported"] = "prototypes"
 
 
 def train(file, out):
@@ -242,13 +245,11 @@ print(kills)
 @pytest.mark.parametrize("num_kills", [3, pytest.param(20, marks=pytest.mark.slow)])
 def test_a_training_that_is_killed_ends_as_if_it_had_not_been(tmp_path, mode, num_kills):
     """SIGKILL at random moments, over training and over writing; each time it starts again."""
-    command = [sys.executable, "-W", "ignore", "-c", KILLED_OFTEN, mode, str(num_kills)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    found = subprocess.run(
-        [*command, str(tmp_path)], env=environment, capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 0, found.stderr
-    assert int(found.stdout) == num_kills
+    with started(KILLED_OFTEN, mode, num_kills, tmp_path, folder=tmp_path) as process:
+        code = process.wait()
+    out, err = process.streams
+    assert code == 0, err
+    assert int(out) == num_kills
 
 
 def test_a_training_by_parts_is_written_within_an_epoch(data, tmp_path, each_epoch):

@@ -16,6 +16,7 @@ from brgcl.errors import InputError
 from brgcl.model_files import LEARNED
 
 QUICK = {"epochs": 3, "hidden": 16, "dim": 8, "warmup_epochs": 1}
+PLAIN = QUICK | {"reported": "prototypes"}  # nothing looks for clusters after training
 
 
 def bare(data: Data, **changes) -> Data:
@@ -47,6 +48,25 @@ def rewrite(folder: Path, change) -> None:
     write_tensors(file, tensors, settings)
 
 
+def test_attributes_have_to_be_called_as_in_training(data, tmp_path):
+    named = data.clone()
+    named.feature_names = [f"a{i}" for i in range(40)]
+    BRGCL(**QUICK).fit(named).save(tmp_path / "model")
+    loaded = BRGCL.load(tmp_path / "model")
+    assert loaded.feature_names_in_ == named.feature_names
+    z = loaded.transform(named)
+    assert torch.equal(loaded.transform(bare(data)), z)  # a matrix has no names
+    named.feature_names = [*named.feature_names[:38], "a39", "a38"]
+    with pytest.raises(InputError, match=r"attribute 39 is 'a39' but .* fitted with 'a38' there"):
+        loaded.transform(named)
+    named.feature_names = ["a0"]
+    with pytest.raises(InputError, match="feature_names has 1 entries but the graph has 40"):
+        loaded.transform(named)
+    rewrite(tmp_path / "model", lambda settings, _: settings.update(feature_names=["a0"]))
+    with pytest.raises(InputError, match=r"is damaged \(1 names of 40 attributes\)"):
+        BRGCL.load(tmp_path / "model")
+
+
 def test_a_loaded_model_transforms_bit_for_bit(model, saved, data):
     loaded = BRGCL.load(saved)
     assert torch.equal(loaded.transform(data), model.transform(data))
@@ -74,14 +94,14 @@ def test_a_loaded_model_transforms_bit_for_bit(model, saved, data):
     ],
 )
 def test_every_kind_of_encoder_survives_the_disk(data, tmp_path, settings):
-    model = BRGCL(**(QUICK | settings)).fit(data)
+    model = BRGCL(**(PLAIN | settings)).fit(data)
     model.save(tmp_path)
     assert torch.equal(BRGCL.load(tmp_path).transform(data), model.representations_)
 
 
 def test_standardized_attributes_survive_the_disk(data, tmp_path):
     x = torch.randn(120, 5, generator=torch.Generator().manual_seed(0))
-    model = BRGCL(**QUICK).fit(bare(data, x=x))
+    model = BRGCL(**PLAIN).fit(bare(data, x=x))
     model.save(tmp_path)
     part = bare(data, x=x).subgraph(torch.arange(30))
     assert torch.equal(BRGCL.load(tmp_path).transform(part), model.transform(part))
@@ -109,6 +129,16 @@ def test_a_file_in_the_way_of_a_saved_model_is_named(model, tmp_path, path):
     assert (tmp_path / "file").read_text() == "mine"
 
 
+def test_settings_of_another_program_are_not_replaced(model, tmp_path):
+    (tmp_path / "config.json").write_text("mine")
+    with pytest.raises(InputError, match=r"has a config.json that is of no model"):
+        model.save(tmp_path)
+    assert (tmp_path / "config.json").read_text() == "mine"
+    assert len(list(tmp_path.iterdir())) == 1
+    model.save(tmp_path / "model")
+    model.save(tmp_path / "model")
+
+
 def test_a_model_saved_with_a_setting_that_is_gone_is_loaded(saved, model, data):
     """Defect 31b: `products` is gone, since not every processor that offers it allows it."""
     rewrite(saved, lambda settings, tensors: settings["config"].update(products="bfloat16"))
@@ -118,7 +148,7 @@ def test_a_model_saved_with_a_setting_that_is_gone_is_loaded(saved, model, data)
 
 
 def test_saving_again_replaces_the_model(saved, data):
-    other = BRGCL(**(QUICK | {"dim": 4})).fit(data)
+    other = BRGCL(**(PLAIN | {"dim": 4})).fit(data)
     other.save(saved)
     assert torch.equal(BRGCL.load(saved).transform(data), other.representations_)
 
@@ -204,7 +234,7 @@ def module(hidden=16):
 
 @pytest.fixture
 def own(data, tmp_path) -> BRGCL:
-    model = BRGCL(**QUICK, encoder=module()).fit(data)
+    model = BRGCL(**PLAIN, encoder=module()).fit(data)
     model.save(tmp_path / "own")
     return model
 
@@ -248,6 +278,6 @@ class Tied(nn.Module):
 
 
 def test_a_module_whose_parts_share_weights_is_stored(data, tmp_path):
-    model = BRGCL(**QUICK, encoder=Tied()).fit(data)
+    model = BRGCL(**PLAIN, encoder=Tied()).fit(data)
     model.save(tmp_path)
     assert torch.equal(BRGCL.load(tmp_path, encoder=Tied()).transform(data), model.transform(data))

@@ -69,14 +69,14 @@ def test_an_evaluation_shows_its_summary(graph):
     assert found["n"] == "2"
 
 
-def test_label_errors_show_what_was_found_and_the_first_rows(graph, model):
+def test_label_errors_show_what_was_found_and_the_first_rows(graph, model, folds_once):
     graph = graph.clone()
     graph.class_names = [f"<script>{name}" for name in HOSTILE]
     found = brgcl.judge_labels(model.transform(graph), graph.y, graph=graph)
     shown = Cells(found._repr_html_())
     assert shown.tags == {"p", "table", "tr", "th", "td"}
     called = int(found.frame["is_error"].sum())
-    assert shown.texts[0].startswith(f"{called} of 120 labels look wrong. About ")
+    assert shown.texts[0].startswith(f"{called} of 120 labels look wrong. An estimated ")
     assert "&lt;script&gt;" in found._repr_html_()  # the names are shown
     cells = shown.texts[6:]
     assert cells[0::5] == [str(node) for node in found.frame["node"].head(ROWS)]

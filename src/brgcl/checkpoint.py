@@ -48,7 +48,7 @@ def load_training(path: Path, training: TrainingState, name: str) -> None:
         if about["name"] != name:
             raise InputError(
                 f"'{path}' is the training of another graph or of other settings; "
-                "give another file, or remove it to begin anew"
+                "give another file, or remove it to start again"
             )
         training.encoder.load_state_dict(named(tensors, "encoder."))
         adam: dict[int, dict[str, torch.Tensor]] = {}

@@ -74,7 +74,7 @@ def setting(default: T, meaning: str) -> T:
 
     Example:
         >>> dataclasses.fields(BRGCLConfig)[0].metadata["meaning"]
-        'Seed of everything random: weights, views, negatives.'
+        'Random seed for weights, views and negatives.'
     """
     declared: Any = dataclasses.field(default=default, metadata={"meaning": meaning})
     return cast(T, declared)
@@ -212,22 +212,23 @@ LATER = ("encoder", "mode", "num_partitions", "batches_per_step", "memory_budget
 
 @dataclass(frozen=True, kw_only=True)
 class BRGCLConfig(Settings):
-    """Settings of BRGCL; the string under each field says what it means."""
+    """Settings of BRGCL; the string of each field describes it."""
 
-    seed: Seed = setting(0, "Seed of everything random: weights, views, negatives.")
+    seed: Seed = setting(0, "Random seed for weights, views and negatives.")
     device: str = setting("cpu", "Torch device on which to train, e.g. cpu or cuda.")
     attributes: Literal["auto"] | Scaling = setting(
         "auto",
-        "Scaling of attributes; auto = rows to sum 1 if none is negative, else standardize.",
+        "Scaling of attributes; auto = rows to sum 1 if no value is negative, else standardize.",
     )
 
     encoder: EncoderKind = setting(
-        "gcn", "Layers of the encoder; own = a module of yours, given as BRGCL(encoder=module)."
+        "gcn", "Layers of the encoder; own = your own module, passed as BRGCL(encoder=module)."
     )
-    hidden: Count = setting(512, "Units of every encoder layer but the last.")
+    hidden: Count = setting(512, "Units of every encoder layer except the last.")
     dim: Count = setting(256, "Dimension of the representations.")
     num_layers: Count | Literal["auto"] = setting(
-        "auto", "Graph convolutions in the encoder: auto = 2, or 1 if attributes outnumber nodes."
+        "auto",
+        "Number of graph convolutions: auto = 2, or 1 if that is likely to be better.",
     )
     activation: Activation = setting("relu", "Non-linearity between layers.")
     center: bool = setting(
@@ -235,16 +236,19 @@ class BRGCLConfig(Settings):
     )
 
     epochs: Count = setting(100, "Training epochs, t_max.")
-    warmup_epochs: Whole = setting(50, "Epochs with the node loss alone, before prototypes join.")
+    warmup_epochs: Whole = setting(
+        50, "Epochs with the node loss alone, before prototypes are used."
+    )
     lr: Positive = setting(1e-3, "Learning rate of Adam.")
     weight_decay: Weight = setting(0.0, "L2 penalty in Adam.")
     patience: Count | None = setting(
         None,
-        "Stop when the loss has not fallen for so many epochs after the warm-up; none = never.",
+        "Stop when the loss has not fallen for this many epochs after the warm-up; none = never.",
     )
 
     view1: ViewKind = setting(
-        "edges", "What view 1 drops: edges, nodes, all but a subgraph, or nothing but by diffusion."
+        "edges",
+        "What view 1 drops: edges, nodes or all except a subgraph; diffusion drops nothing.",
     )
     view2: ViewKind = setting("edges", "What view 2 drops.")
     drop1: Share = setting(0.2, "Share dropped in view 1 (teleport probability for diffusion).")
@@ -259,7 +263,7 @@ class BRGCLConfig(Settings):
     node_weight: Weight = setting(1.0, "Weight of the node contrast in the loss.")
     tau: Positive = setting(0.4, "Temperature of the node contrast (exp only).")
     tau_degree: Positive | None = setting(
-        10.0, "Mean degree beyond which tau falls like 1 / sqrt(degree); none = never."
+        10.0, "Mean degree above which tau falls like 1 / sqrt(degree); none = never."
     )
     positive_twice: bool = setting(
         False, "Count the positive pair twice in the denominator, as printed in the paper."
@@ -271,33 +275,33 @@ class BRGCLConfig(Settings):
         "auto",
         "Sampled negatives per epoch: none = all nodes, auto = all up to 1,000 nodes, then 256.",
     )
-    tile_mb: Count = setting(256, "Memory that similarities may take, in megabytes.")
+    tile_mb: Count = setting(256, "Memory for similarities, in megabytes.")
 
     proto_weight: Weight | Literal["1/N"] = setting(
-        0.3, "Weight of the contrast to prototypes; 1/N = as the paper's sum and mean weigh them."
+        0.3, "Weight of the contrast with prototypes; 1/N = the weight in the paper's formulas."
     )
-    proto_tau: Positive = setting(0.4, "Temperature of the contrast to prototypes.")
+    proto_tau: Positive = setting(0.4, "Temperature of the contrast with prototypes.")
     prototypes: Literal["confident", "all"] = setting(
         "confident", "Nodes that make up a prototype: the confident ones, or all of the cluster."
     )
-    normalize_prototypes: bool = setting(True, "Give prototypes unit length before the contrast.")
+    normalize_prototypes: bool = setting(True, "Scale prototypes to unit length.")
     clustering: Literal["dp-means", "kmeans"] = setting("dp-means", "How pseudo labels are found.")
     xi: Positive = setting(
         0.5, "Price of a cluster in DP-means, a squared distance between unit vectors."
     )
     num_prototypes: Count | None = setting(
-        None, "Number of clusters for kmeans; none = as many as DP-means finds first."
+        None, "Number of clusters for kmeans; none = the number that DP-means finds first."
     )
     max_prototypes: Count = setting(
         64, "Cap on the number of prototypes; at the default xi it is reached on most graphs."
     )
     cluster_rounds: Count = setting(
-        5, "Rounds of clustering per epoch, each started from the last epoch's centres."
+        5, "Rounds of clustering per epoch, starting from the last epoch's centres."
     )
 
     reported: Literal["clusters", "prototypes"] = setting(
         "clusters",
-        "What pseudo labels name: clusters whose number means something, or the prototypes' own.",
+        "What pseudo labels refer to: the reported clusters, or the prototypes of the contrast.",
     )
 
     alpha: Fraction = setting(0.1, "Teleport probability of the propagation of pseudo labels.")
@@ -306,16 +310,17 @@ class BRGCLConfig(Settings):
 
     mode: Mode = setting(
         "auto",
-        "Steps over the graph (full: all pairs; sampled) or parts (partitioned); auto = what fits.",
+        "Steps over the whole graph (full, sampled) or over parts (partitioned); auto = what fits.",
     )
     num_partitions: Count | None = setting(
-        None, "Parts of the graph (partitioned only); none = one per 2,500 nodes."
+        None,
+        "Parts (partitioned only), cut to about 500 nodes each; none = one per 500 nodes.",
     )
     batches_per_step: Count | None = setting(
-        None, "Batches of a step, shared by ranks (partitioned only); none = 20,000 nodes, or 8."
+        None, "Batches per step, shared by ranks (partitioned only); none = 20,000 nodes, or 8."
     )
     memory_budget: Positive | None = setting(
-        None, "Memory beyond the graph in GB; none = that of the machine, at most 4."
+        None, "Memory in addition to the graph, in GB; none = that of the machine, at most 4."
     )
 
     def __post_init__(self) -> None:
@@ -325,7 +330,7 @@ class BRGCLConfig(Settings):
         super().__post_init__()
         for view, drop in (("view1", "drop1"), ("view2", "drop2")):
             teleports = getattr(self, view) != "diffusion" or getattr(self, drop) > 0
-            require(self, drop, teleports, f"above 0 where {view} is diffusion")
+            require(self, drop, teleports, f"above 0 if {view} is diffusion")
             edges = self.encoder == "gcn" or getattr(self, view) != "diffusion"
             require(self, view, edges, f"another one, since encoder '{self.encoder}' reads edges")
         if self.mode == "partitioned" and self.encoder != "gcn":

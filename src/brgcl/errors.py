@@ -1,7 +1,7 @@
 """The errors that brgcl raises on purpose.
 
-Every one of them is a `BrgclError`; what a user can mend is an `InputError`, whose message names
-the problem, its place and the remedy in one line.
+All of them are a `BrgclError`. An `InputError` is one that the user can fix; its message names the
+problem, its place and the remedy in one line.
 """
 
 from collections.abc import Collection, Iterable
@@ -37,7 +37,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], hint: str = "") -> 
     """
     names = list(known)
     close = get_close_matches(name, names, n=1, cutoff=0.5)
-    guess = f"; did you mean '{close[0]}'?" if close else "."
+    guess = f"; did you mean '{close[0]}'?" if close else "" if hint else "."
     tail = f" ({hint})" if hint else f" Known: {', '.join(names)}"
     return InputError(f"unknown {what} '{name}'{guess}{tail}")
 

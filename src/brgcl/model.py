@@ -1,4 +1,4 @@
-"""BRGCL, the estimator: `fit` a graph without labels, `transform` any graph like it."""
+"""The estimator BRGCL: `fit` a graph without labels, `transform` any graph with its attributes."""
 
 import contextlib
 import dataclasses
@@ -14,11 +14,13 @@ from torch_geometric.data import Data
 from brgcl.checkpoint import load_training, saving
 from brgcl.config import Activation, BRGCLConfig, EncoderKind, Mode, Scaling, ViewKind
 from brgcl.data.graphs import check_graph
+from brgcl.data.ids import check_feature_names
 from brgcl.errors import InputError, NotFitted
 from brgcl.machine import check_width, keep_freed_memory
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.centering import center_rows
 from brgcl.method.confidence import confident_nodes, threshold
+from brgcl.method.depth import DEEPEST
 from brgcl.method.dpmeans import ROWS, Clustering
 from brgcl.method.graph import Graph
 from brgcl.method.own_module import OwnEncoder, digest
@@ -32,17 +34,17 @@ from brgcl.method.train import (
     diverged,
     last_prototypes,
     neighbourhood_confidence,
-    num_layers,
 )
 from brgcl.model_files import load_model, save_model
 from brgcl.notebook import model_html
-from brgcl.notices import tell_choices
+from brgcl.notices import tell_choices, tell_depth
 from brgcl.scale.memory import Plan
 from brgcl.scale.parts import PartGraph
 from brgcl.scale.placement import (
     encode_graph,
     place_graph,
     plan_for,
+    resolve_depth,
     training_name,
     transition_of,
 )
@@ -57,24 +59,25 @@ SETTINGS = tuple(field.name for field in dataclasses.fields(BRGCLConfig))
 class BRGCL:
     """Robust node representations, learned without labels (Bayesian Robust GCL).
 
-    Arguments are the fields of `BRGCLConfig`, where each is described, by keyword. `fit` reads
-    attributes and edges only. `encoder` may also be a module that is called as
-    `module(x, edge_index)` and returns a row for each node, `(N, D)`, as those of PyG are.
+    All arguments are keywords. They are the fields of `BRGCLConfig`, which describes them. `fit`
+    reads attributes and edges only. `encoder` may also be a module, for example from PyG, that is
+    called as `module(x, edge_index)` and returns one row per node, `(N, D)`.
 
     Attributes:
         representations_: Representations of the training graph, centred and of unit length,
             `(N, D)`.
-        clustering_: The reported clusters: a `ClusterNumber`, which says what their number rests
-            on, or with `reported="prototypes"` those of the contrast.
+        clustering_: The reported clusters: a `ClusterNumber`, which says how their number was
+            found, or the prototypes of the contrast with `reported="prototypes"`.
         pseudo_labels_: Cluster of each node, `(N,)`.
-        num_clusters_: How many clusters there are.
+        num_clusters_: Number of clusters.
         confidence_: Confidence of each node in its cluster, in [0, 1], `(N,)`.
         confident_: Mask of confident nodes, `(N,)`.
         prototypes_: Robust prototypes of the contrast, `(K, D)`, on the scale before centring.
-        num_prototypes_: K; prototypes are finer than clusters, see docs/method.md.
-        num_prototypes_capped_: Whether K stopped at `max_prototypes`.
+        num_prototypes_: Number of prototypes, K; prototypes are finer than clusters, see
+            docs/method.md.
+        num_prototypes_capped_: Whether K reached `max_prototypes`.
         mean_: Mean row of the training graph before centring, `(D,)`.
-        history_: What each epoch did, a list of `Epoch`.
+        history_: Measurements of each epoch, a list of `Epoch`.
 
     Example:
         >>> import brgcl
@@ -95,6 +98,7 @@ class BRGCL:
     prototypes_: Tensor
     num_prototypes_capped_: bool
     history_: list[Epoch]
+    feature_names_in_: list[str] | None  # of the training graph, where its attributes have names
 
     def __init__(
         self,
@@ -168,10 +172,10 @@ class BRGCL:
 
     @property
     def config(self) -> BRGCLConfig:
-        """The settings as they are now.
+        """The current settings.
 
         Raises:
-            InputError: One of them breaks its rule.
+            InputError: A setting breaks its rule.
         """
         return BRGCLConfig(**_plain(self.get_params()))
 
@@ -191,42 +195,46 @@ class BRGCL:
         checkpoint_every: float | None = None,
         processes: Processes | None = None,
     ) -> "BRGCL":
-        """Learn from a graph; labels in `data`, if there are any, are not read.
+        """Learn representations of a graph. Labels in `data` are not read.
 
         Args:
             data: A graph with `x` and `edge_index`, or one that is stored by parts (`scale`).
-            y: Ignored, there for scikit-learn's sake.
+            y: Ignored; exists for compatibility with scikit-learn.
             progress: Show a progress bar on stderr.
             callback: Called with an `Epoch` after each epoch.
-            checkpoint: A file that keeps where training stands. If it is there, training resumes
-                from it and ends as if it had never stopped; at the end it is removed.
-            checkpoint_every: Seconds between two writes of the file, 5 by default, or a step of
-                training, whichever is longer. A step is an epoch unless training goes by parts.
-            processes: Those that train together on one graph that is stored by parts
-                (`scale.ranks`). The first one writes the checkpoint and learns what follows the
-                last epoch; the others end with the weights alone.
+            checkpoint: File that stores the state of training. If it exists, training resumes
+                from it and gives the same result as an uninterrupted training. The file is
+                removed at the end.
+            checkpoint_every: Seconds between two writes of the file (default 5), or one step of
+                training if that is longer. A step is an epoch unless the graph is trained by
+                parts.
+            processes: The processes that train together on one graph that is stored by parts
+                (`scale.ranks`). The first one writes the checkpoint and does the work after the
+                last epoch; the others get the weights only.
 
         Returns:
             The fitted estimator itself.
 
         Raises:
-            InputError: The graph is wrong, the checkpoint is of another graph or of other
+            InputError: The graph is invalid, the checkpoint belongs to another graph or to other
                 settings, or training diverges.
         """
         keep_freed_memory()
         config = self.config
         if not isinstance(data, PartGraph):
             data = check_graph(_without_labels(data))
+        feature_names = data.get("feature_names") if isinstance(data, Data) else None
         shape = (int(data.x.shape[0]), int(data.x.shape[1]))
         weighted = isinstance(data, Data) and "edge_weight" in data
-        tell_choices(config, *shape, weighted=weighted)
+        tell_choices(config, shape[0], weighted=weighted)
         plan = plan_for(data, config)
         leads = processes is None or processes.rank == 0
         if plan.mode == "partitioned" and leads:
             log.info("%s", plan)
         if processes is not None and plan.mode != "partitioned":
             raise InputError("several processes train by parts; set mode='partitioned'")
-        widths = [config.hidden] * (num_layers(config, *shape) - 1)
+        layers = DEEPEST if config.num_layers == "auto" else config.num_layers
+        widths = [config.hidden] * (layers - 1)
         check_width(-(-shape[0] // plan.batches), shape[1], *widths, config.dim)
         if isinstance(data, PartGraph):
             preparation = data.preparation
@@ -236,7 +244,12 @@ class BRGCL:
         graph = place_graph(data, preparation, plan, config)
         generator = torch.Generator().manual_seed(config.seed)
         module = self.encoder if isinstance(self.encoder, nn.Module) else None
-        training = begin_with(shape, config, generator, device=config.device, module=module)
+        deep = resolve_depth(graph, plan, config)
+        if processes is not None and deep != config:  # elsewhere rounding might decide otherwise
+            own = torch.tensor([[float(deep.num_layers)]]) if leads else None
+            deep = deep.replace(num_layers=int(processes.from_first(own)))
+        tell_depth(config, deep, *shape)
+        training = begin_with(shape[1], deep, generator, device=config.device, module=module)
         listeners: list[Callable[[Epoch], None]] = []
         file, write = None if checkpoint is None else Path(checkpoint), None
         if file is not None:
@@ -270,7 +283,7 @@ class BRGCL:
             self.config_, self.encoder_, self.history_ = config, training.encoder, training.history
             return self
         self._learn(training, graph, plan, config)
-        self.preparation_ = preparation
+        self.preparation_, self.feature_names_in_ = preparation, feature_names
         if file is not None:
             file.unlink(missing_ok=True)
         return self
@@ -323,12 +336,12 @@ class BRGCL:
         """Represent the nodes of a graph that has the attributes of the training graph.
 
         Args:
-            data: The training graph or another one, a subgraph of it for example; a large one is
+            data: The training graph or another graph, such as a subgraph. A large graph is
                 encoded in blocks of rows.
 
         Returns:
             Rows of unit length, `(N, D)`, float32. With `center`, the mean row of the training
-            graph was subtracted; a node that lies at that mean has a row of 0.
+            graph is subtracted; a node that lies at the mean has a row of 0.
         """
         self._check_fitted()
         if not isinstance(data, PartGraph):
@@ -339,6 +352,8 @@ class BRGCL:
                 f"the graph has {data.x.shape[1]} attributes but the model was fitted with "
                 f"{expected}; give the same columns in the same order"
             )
+        if isinstance(data, Data):
+            check_feature_names(data.get("feature_names"), self.feature_names_in_)
         plan = dataclasses.replace(plan_for(data, self.config_), num_parts=1, parts_per_batch=1)
         graph = place_graph(data, self.preparation_, plan, self.config_)
         h = _centered(encode_graph(self.encoder_, graph, plan).cpu(), self.mean_, self.config_)
@@ -349,10 +364,10 @@ class BRGCL:
         return self.fit(data, **options).representations_
 
     def assign(self, data: Data) -> Assigned:
-        """Represent the nodes of a graph, and give each to one of the reported clusters.
+        """Represent the nodes of a graph, and assign each node to a reported cluster.
 
-        On the training graph this repeats the attributes of the same names; on another graph it
-        says where nodes belong that training never saw.
+        On the training graph this returns the values of the fitted attributes. On another graph
+        it assigns nodes that were not seen in training.
 
         Args:
             data: A graph with the attributes of the training graph.
@@ -372,8 +387,8 @@ class BRGCL:
 
         Args:
             k: Number of clusters for K-means; None takes the reported clusters.
-            graph: The training graph, over which K-means averages the rows, as was done for the
-                reported clusters; None takes rows as they are.
+            graph: The training graph. K-means then averages the representations over it, as for
+                the reported clusters. None clusters the representations as they are.
         """
         self._check_fitted()
         if k is None:
@@ -385,11 +400,12 @@ class BRGCL:
     def save(self, path: str | Path) -> None:
         """Write the fitted model into a folder: weights as safetensors, settings as JSON.
 
-        `model.safetensors` alone is enough to load; it is replaced in one step. Of an encoder of
-        yours it has the weights but not the code, so `load` asks for a module of the same shape.
+        `model.safetensors` is enough to load the model, and is replaced atomically. If you passed
+        your own encoder, the file has its weights but not its code, so `load` needs a module of
+        the same shape.
 
         Raises:
-            InputError: A file is in the way.
+            InputError: The path is a file.
         """
         self._check_fitted()
         save_model(self, Path(path))
@@ -398,16 +414,16 @@ class BRGCL:
     def load(
         cls, path: str | Path, *, device: str | None = None, encoder: nn.Module | None = None
     ) -> "BRGCL":
-        """Read a model that `save` wrote; nothing in it is executed.
+        """Read a model that `save` wrote. Nothing in the files is executed.
 
         Args:
             path: The folder.
-            device: Where to put the model; None for the device on which it was trained.
-            encoder: For a model with a module of yours, one of the same shape: it is copied, and
-                the copy gets the weights of the file.
+            device: Device for the model; None for the device on which it was trained.
+            encoder: A module of the same shape, if the model was trained with your own encoder.
+                It is copied, and the copy gets the weights of the file.
 
         Raises:
-            InputError: The folder holds no model, or a damaged one, there is no such device, or
+            InputError: The folder has no model or a damaged one, the device does not exist, or
                 the encoder does not fit.
         """
         return load_model(cls, path, device, encoder)
@@ -417,7 +433,7 @@ class BRGCL:
         return {name: getattr(self, name) for name in SETTINGS}
 
     def set_params(self, **params: Any) -> "BRGCL":
-        """Change settings; learned attributes stay until the next `fit`."""
+        """Change settings. Learned attributes are kept until the next `fit`."""
         self.config.replace(**_plain(params))  # checks them
         vars(self).update(params)
         return self
@@ -462,5 +478,5 @@ def _without_labels(data: Data) -> Data:
     """Keep what the method reads: attributes and edges."""
     if not isinstance(data, Data):
         return check_graph(data)  # says what is wrong with it
-    names = ("x", "edge_index", "edge_weight", "num_nodes", "node_ids")
+    names = ("x", "edge_index", "edge_weight", "num_nodes", "node_ids", "feature_names")
     return Data(**{name: data[name] for name in names if name in data})

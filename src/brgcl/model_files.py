@@ -31,6 +31,8 @@ LEARNED = ("mean_", "representations_", "prototypes_", "confidence_", "confident
 
 def save_model(model: "BRGCL", folder: Path) -> None:
     """Write a fitted model. Of an encoder of the user there are the weights, not the code."""
+    if (folder / "config.json").exists() and not (folder / "model.safetensors").exists():
+        raise InputError(f"'{folder}' has a config.json that is of no model; give another folder")
     encoder, preparation = model.encoder_, model.preparation_
     # copies, since two names of a module may share one tensor
     tensors = {f"encoder.{name}": t.clone() for name, t in encoder.state_dict().items()}
@@ -47,6 +49,7 @@ def save_model(model: "BRGCL", folder: Path) -> None:
         "preparation": preparation.kind,
         "num_prototypes_capped": model.num_prototypes_capped_,
         "clustering": clusters,
+        "feature_names": model.feature_names_in_,
         "history": [dataclasses.asdict(epoch) for epoch in model.history_],
     }
     if isinstance(encoder, OwnEncoder):
@@ -90,6 +93,10 @@ def load_model(
         parts = {name: tuple(v) if isinstance(v, list) else v for name, v in parts.items()}
         model.clustering_ = (ClusterNumber if "rule" in parts else Clustering)(**parts)
         model.num_prototypes_capped_ = settings["num_prototypes_capped"]
+        names = settings.get("feature_names")  # files from before have none
+        if names is not None and len(names) != model.encoder_.num_features:
+            raise ValueError(f"{len(names)} names of {model.encoder_.num_features} attributes")
+        model.feature_names_in_ = names
         model.history_ = [Epoch(**epoch) for epoch in settings["history"]]
         return model
 
@@ -115,7 +122,7 @@ def _encoder(
             raise InputError(f"the model has the encoder '{config.encoder}'; give no other")
         num_features = weights["weights.0"].shape[0]
         config = config.replace(num_layers=sum(name.startswith("weights.") for name in weights))
-    encoder = make_encoder((0, num_features), config, torch.Generator(), module)
+    encoder = make_encoder(num_features, config, torch.Generator(), module)
     try:
         encoder.load_state_dict(weights)
     except RuntimeError as error:

@@ -59,7 +59,9 @@ def label_errors_html(errors: Any) -> str:
     called = int(frame["is_error"].sum())
     low, high = errors.error_interval
     title = f"{called:,} of {len(frame):,} labels look wrong. "
-    title += f"About {errors.error_rate:.1%} of all are, by estimate ({low:.1%} to {high:.1%})."
+    title += (
+        f"An estimated {errors.error_rate:.1%} of all labels are wrong ({low:.1%} to {high:.1%})."
+    )
     columns = ["node", "given", "suggested", "score", "evidence"]
     return html_table(frame[columns].head(ROWS).to_numpy(object), title=title, header=columns)
 

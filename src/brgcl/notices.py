@@ -3,21 +3,18 @@
 import logging
 
 from brgcl.config import BRGCLConfig
-from brgcl.method.train import num_layers, num_negatives
+from brgcl.method.train import num_negatives
 
 log = logging.getLogger("brgcl")
 
 
-def tell_choices(
-    config: BRGCLConfig, num_nodes: int, num_features: int, *, weighted: bool = False
-) -> None:
+def tell_choices(config: BRGCLConfig, num_nodes: int, *, weighted: bool = False) -> None:
     """Say in the log what was chosen for a graph of this size, `weighted` if its edges are."""
     _tell_negatives(config, num_nodes)
     _tell_warmup(config)
-    _tell_layers(config, num_nodes, num_features)
     if weighted and config.encoder != "gcn":
         log.warning(
-            "edge weights are read by the encoder 'gcn' alone; '%s' takes all edges alike",
+            "only the encoder 'gcn' reads edge weights; '%s' treats all edges alike",
             config.encoder,
         )
 
@@ -27,7 +24,7 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
     if config.node_objective == "decorrelation":
         return
     m = num_negatives(config, num_nodes)
-    if config.num_negatives == "auto" and m is not None:
+    if config.num_negatives == "auto" and m is not None and m < num_nodes:
         log.info(
             "contrasting with %s of the %s nodes, drawn anew in each epoch; "
             "num_negatives=none takes all",
@@ -36,24 +33,24 @@ def _tell_negatives(config: BRGCLConfig, num_nodes: int) -> None:
         )
 
 
-def _tell_layers(config: BRGCLConfig, num_nodes: int, num_features: int) -> None:
-    """Say when the encoder has one layer because attributes outnumber nodes."""
-    if config.encoder == "own" or config.num_layers != "auto":
+def tell_depth(
+    config: BRGCLConfig, resolved: BRGCLConfig, num_nodes: int, num_features: int
+) -> None:
+    """Say when the encoder was given one layer, and why."""
+    if config.num_layers == resolved.num_layers or resolved.num_layers != 1:
         return
-    if num_layers(config, num_nodes, num_features) == 1:
-        log.info(
-            "encoding with one graph convolution, since %s attributes outnumber %s nodes; "
-            "num_layers=2 takes two",
-            f"{num_features:,}",
-            f"{num_nodes:,}",
-        )
+    if num_features > num_nodes:
+        why = f"{num_features:,} attributes outnumber {num_nodes:,} nodes"
+    else:
+        why = "neighbours tell more of a node's attributes than nodes further away"
+    log.info("encoding with one graph convolution, since %s; num_layers=2 takes two", why)
 
 
 def _tell_warmup(config: BRGCLConfig) -> None:
     """Say when training ends before prototypes join."""
     if config.warmup_epochs >= config.epochs and config.proto_weight != 0:
         log.warning(
-            "prototypes never join: training has %d epochs and the warm-up %d; "
+            "prototypes are not used: training has %d epochs and the warm-up %d; "
             "set warmup_epochs below epochs, or proto_weight=0 if this is meant",
             config.epochs,
             config.warmup_epochs,

@@ -11,7 +11,7 @@ from brgcl.method.train import Epoch
 
 
 def tensorboard_callback(folder: str | Path) -> Callable[[Epoch], None]:
-    """Write what each epoch did for TensorBoard; needs the `track` extra.
+    """Write the measurements of each epoch for TensorBoard; needs the `track` extra.
 
     Args:
         folder: Folder of the logs; show them with `tensorboard --logdir FOLDER`.
@@ -30,7 +30,7 @@ def tensorboard_callback(folder: str | Path) -> Callable[[Epoch], None]:
 
 
 def mlflow_callback() -> Callable[[Epoch], None]:
-    """Log what each epoch did to the active run of MLflow; needs the `track` extra.
+    """Log the measurements of each epoch to the active MLflow run; needs the `track` extra.
 
     Example:
         with mlflow.start_run():

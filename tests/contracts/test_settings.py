@@ -86,10 +86,10 @@ def test_a_value_beyond_each_bound_is_refused_by_name_rule_and_value(cls):
     ("method", "settings", "message"),
     [
         ("nrgnn", {"n_p": -1}, "n_p must be at least 1 where candidates is sparse, got -1"),
-        ("sce", {"alpha": 0.0, "beta": 0.0}, "beta must be above 0 where alpha is 0, got 0.0"),
+        ("sce", {"alpha": 0.0, "beta": 0.0}, "beta must be above 0 if alpha is 0, got 0.0"),
         ("erase", {"hidden": 10, "heads": 4}, "hidden must be a multiple of heads, got 10"),
         ("graphmae", {"heads": 3}, "heads must be a divisor of dim = 512, got 3"),
-        ("brgcl", {"view1": "diffusion", "drop1": 0}, "drop1 must be above 0 where view1 is diff"),
+        ("brgcl", {"view1": "diffusion", "drop1": 0}, "drop1 must be above 0 if view1 is diff"),
         (
             "brgcl",
             {"view2": "diffusion", "encoder": "gat"},

@@ -20,7 +20,6 @@ from brgcl.method.train import (
     find_prototypes,
     last_prototypes,
     make_encoder,
-    num_layers,
     num_negatives,
     representation_loss,
     temperature,
@@ -102,7 +101,7 @@ def test_a_step_follows_the_gradient_of_the_whole_loss():
     config = BRGCLConfig(**SMALL).replace(epochs=1, warmup_epochs=0, proto_weight=0.7)
     found, _ = train(graph, config, torch.Generator().manual_seed(0))
     generator = torch.Generator().manual_seed(0)
-    encoder = make_encoder(graph.x.shape, config, generator)
+    encoder = make_encoder(graph.x.shape[1], config.replace(num_layers=2), generator)
     optimizer = torch.optim.Adam(encoder.parameters(), lr=config.lr)
     views = two_views(graph, config.views, generator)
     node = contrast_views(encoder, graph, views, config, generator)
@@ -349,7 +348,9 @@ def test_double_precision_follows_the_attributes():
 def test_views_without_two_common_nodes_contrast_nothing(objective, survivors):
     graph = two_blocks(size=3)
     config = BRGCLConfig(node_objective=objective, hidden=4, dim=2)
-    encoder = make_encoder(graph.x.shape, config, torch.Generator().manual_seed(0))
+    encoder = make_encoder(
+        graph.x.shape[1], config.replace(num_layers=2), torch.Generator().manual_seed(0)
+    )
     first = torch.arange(6) < 3 + survivors
     views = tuple(View(graph.adjacency.normalized, None, n) for n in (first, torch.arange(6) >= 3))
     loss = contrast_views(encoder, graph, views, config, torch.Generator())
@@ -425,16 +426,6 @@ def test_kmeans_without_a_number_keeps_the_one_that_dp_means_finds():
     assert torch.equal(first.assignment, dp_means(h, 0.5).assignment)
     moved = find_clusters(torch.cat([h, -5 * h]), config, first.centers, max_rounds=50)
     assert moved.num_clusters == first.num_clusters
-
-
-@pytest.mark.parametrize(
-    ("setting", "shape", "expected"),
-    [("auto", (10, 10), 2), ("auto", (10, 11), 1), (3, (10, 11), 3), (1, (10, 2), 1)],
-)
-def test_the_encoder_has_one_layer_where_attributes_outnumber_nodes(setting, shape, expected):
-    config = BRGCLConfig(num_layers=setting)
-    assert num_layers(config, *shape) == expected
-    assert len(make_encoder(shape, config, torch.Generator()).weights) == expected
 
 
 def test_the_temperature_falls_with_the_square_root_of_the_degree():

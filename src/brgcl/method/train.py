@@ -14,6 +14,7 @@ from brgcl.config import BRGCLConfig
 from brgcl.errors import InputError
 from brgcl.method.centering import effective_rank
 from brgcl.method.confidence import confident_nodes, own_confidence, threshold
+from brgcl.method.depth import with_depth
 from brgcl.method.dpmeans import Clustering, dp_means, farthest_first, k_means
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
@@ -143,11 +144,12 @@ def train(
 def begin_training(graph: Graph, config: BRGCLConfig, generator: torch.Generator) -> TrainingState:
     """Make random weights and their optimiser."""
     x = graph.x.data
-    return begin_with(x.shape, config, generator, device=x.device, dtype=x.dtype)
+    config = with_depth(config, graph.x, graph.adjacency.transition)
+    return begin_with(x.shape[1], config, generator, device=x.device, dtype=x.dtype)
 
 
 def begin_with(
-    shape: Sequence[int],
+    num_features: int,
     config: BRGCLConfig,
     generator: torch.Generator,
     *,
@@ -155,8 +157,8 @@ def begin_with(
     dtype: torch.dtype = torch.float32,
     module: nn.Module | None = None,
 ) -> TrainingState:
-    """Make an encoder for attributes of a shape, (N, F), and its optimiser; see `make_encoder`."""
-    encoder = make_encoder(shape, config, generator, module)
+    """Make an encoder for so many attributes, and its optimiser; see `make_encoder`."""
+    encoder = make_encoder(num_features, config, generator, module)
     encoder.to(device=device, dtype=dtype)
     optimizer = torch.optim.Adam(
         encoder.parameters(), lr=config.lr, weight_decay=config.weight_decay
@@ -256,28 +258,29 @@ def is_stale(history: Sequence[Epoch], config: BRGCLConfig, proto_weight: float)
 
 
 def make_encoder(
-    shape: Sequence[int],
+    num_features: int,
     config: BRGCLConfig,
     generator: torch.Generator,
     module: nn.Module | None = None,
 ) -> AnyEncoder:
-    """Make an encoder with random weights for attributes of a shape, (N, F).
+    """Make an encoder with random weights.
 
     Args:
-        shape: N and F.
-        config: Settings.
+        num_features: F.
+        config: Settings; of the number of layers, too (see `with_depth`).
         generator: Source of the weights.
         module: The user's encoder, for the setting "own"; it comes with its weights.
     """
     if config.encoder == "own":
         if module is None:
             raise InputError("encoder='own' stands for a module; give it: BRGCL(encoder=module)")
-        return OwnEncoder(module, shape[1], config.seed)
+        return OwnEncoder(module, num_features, config.seed)
+    assert config.num_layers != "auto", "with_depth comes first"
     return ENCODERS[config.encoder](
-        shape[1],
+        num_features,
         hidden=config.hidden,
         dim=config.dim,
-        num_layers=num_layers(config, *shape),
+        num_layers=config.num_layers,
         activation=config.activation,
         generator=generator,
     )
@@ -436,17 +439,6 @@ def temperature_at(config: BRGCLConfig, degree: float) -> float:
     if config.tau_degree is None or degree <= config.tau_degree:
         return config.tau
     return config.tau * math.sqrt(config.tau_degree / degree)
-
-
-def num_layers(config: BRGCLConfig, num_nodes: int, num_features: int) -> int:
-    """Resolve the setting "auto": two layers, or one where attributes outnumber nodes.
-
-    An empirical rule: see "Encoder" in docs/method.md for what it rests on. Perhaps a linear map
-    alone can tell all nodes apart there.
-    """
-    if config.num_layers != "auto":
-        return config.num_layers
-    return 1 if num_features > num_nodes else 2
 
 
 def num_negatives(config: BRGCLConfig, num_nodes: int) -> int | None:
