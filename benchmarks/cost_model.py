@@ -7,9 +7,9 @@
 edges, attributes, hidden units, dimensions. With the sizes of `benchmarks/scale.py large` below a
 million nodes they determine the constants; a million nodes is what the model is checked on.
 
-Work is counted, and only the price of a unit of it is fitted. With r = 1/2 the ring of a halo
-against its core, p = 3 passes of the encoder (two views and the whole), m negatives and K
-prototypes, an epoch with prototypes takes per node, with d neighbours,
+Work is counted, and only the price of a unit of it is fitted. With r = 1/4 the first ring of a halo
+against its core, p = 2 passes of the encoder, one a view, m negatives and K prototypes, an epoch
+with prototypes takes per node, with d neighbours,
 
     dense     3 p (1 + r) (F h + h D) + 6 m D + 3 K D         multiplications in products
     sparse    p d ((1 + r) F + 2 D)                           multiplications with the adjacency
@@ -38,9 +38,9 @@ from brgcl.atomic_files import write_json
 from brgcl.config import BRGCLConfig
 from brgcl.machine import processor
 from brgcl.method.confidence import ENTRIES
-from brgcl.scale.memory import PART_NODES, Size, make_plan
+from brgcl.scale.memory import HALO, PART_NODES, Size, make_plan
 
-PASSES, RING, NEGATIVES, PROTOTYPES = 3, 0.5, 256, 64
+PASSES, RING, NEGATIVES, PROTOTYPES = 2, HALO, 256, 64
 BATCH_NODES = 20_000
 SAMPLED = 20_000  # rows that are clustered to the end, see `docs/scale.md`
 VARIED = {

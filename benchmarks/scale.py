@@ -36,6 +36,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -263,34 +265,46 @@ def time_order(folder: Path, columns: int = 128, repeats: int = 3) -> dict:
     }
 
 
-def large(out: Path, sizes: list[str], modes: list[str], epochs: int, graphs: Path) -> None:
-    """Train on each size in each mode, each in a process of its own; what is known is kept."""
+def large(
+    out: Path, sizes: list[str], modes: list[str], epochs: int, graphs: Path, *, together: bool
+) -> None:
+    """Train on each size in each mode, each in a process of its own; what is known is kept.
+
+    The modes of a size run at the same time if `together`, else one after the other.
+    """
     for size in sizes:
-        for mode in modes:
-            folder = graphs / size if mode == "default" else graph_of_size(size, graphs)
-            known = json.loads(out.read_text()) if out.exists() else {}
-            name = f"{size} {mode} {epochs}"
-            if name in known:
-                continue
-            command = [sys.executable, "-W", "ignore", __file__, "large-one", str(folder), mode]
-            found = subprocess.run(
-                [*command, str(epochs)], capture_output=True, text=True, check=False
-            )
-            if found.returncode:
-                print(name, "failed:", found.returncode, found.stderr[-2000:], flush=True)
-                continue
-            about = {"processor": processor(), "threads": torch.get_num_threads()}
-            known = json.loads(out.read_text()) if out.exists() else {}
-            known[name] = json.loads(found.stdout.splitlines()[-1]) | about
-            write_json(out, known)
-            print(name, json.dumps(known[name]), flush=True)
+        known = json.loads(out.read_text()) if out.exists() else {}
+        todo = {f"{size} {mode} {epochs}": mode for mode in modes}
+        todo = {name: mode for name, mode in todo.items() if name not in known}
+        if any(mode != "default" for mode in todo.values()):
+            graph_of_size(size, graphs)
+        with ThreadPoolExecutor(len(modes) if together else 1) as pool:
+            results = pool.map(partial(in_own_process, graphs / size, epochs), todo.values())
+            for name, found in zip(todo, results, strict=True):
+                if found is None:
+                    continue
+                known = json.loads(out.read_text()) if out.exists() else {}
+                known[name] = found | {"together": together}
+                write_json(out, known)
+                print(name, json.dumps(known[name]), flush=True)
+
+
+def in_own_process(folder: Path, epochs: int, mode: str) -> dict | None:
+    """Train in a process of its own; None, and a message, if that fails."""
+    command = [sys.executable, "-W", "ignore", __file__, "large-one", str(folder), mode]
+    done = subprocess.run([*command, str(epochs)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(folder.name, mode, "failed:", done.returncode, done.stderr[-2000:], flush=True)
+        return None
+    about = {"processor": processor(), "threads": torch.get_num_threads()}
+    return json.loads(done.stdout.splitlines()[-1]) | about
 
 
 def train_rank(num_nodes: int, epochs: int, folder: Path) -> dict | None:
     """Train as one of the ranks that torchrun started; the first says what it took."""
     from brgcl.config import BRGCLConfig
     from brgcl.method.train import begin_with
-    from brgcl.scale.placement import plan_for
+    from brgcl.scale.placement import plan_for, resolve_depth
     from brgcl.scale.ranks import config_for_ranks, join_ranks, leave_ranks, share_graph
     from brgcl.scale.train import train_by_parts
 
@@ -302,7 +316,8 @@ def train_rank(num_nodes: int, epochs: int, folder: Path) -> dict | None:
         data = make_graph(num_nodes, num_classes=CLASSES, num_features=128, avg_degree=20.0)
     graph = share_graph(data, config, folder / "parts", ranks)
     plan = plan_for(graph, config)
-    state = begin_with(tuple(graph.x.shape), config, torch.Generator().manual_seed(0))
+    config = resolve_depth(graph, plan, config)
+    state = begin_with(graph.x.shape[1], config, torch.Generator().manual_seed(0))
     ends = [time.process_time()]
     train_by_parts(
         state, graph, config, plan, processes=ranks,
@@ -379,6 +394,7 @@ if __name__ == "__main__":
     larges.add_argument("--modes", default="partitioned")
     larges.add_argument("--epochs", type=int, default=10)
     larges.add_argument("--graphs", type=Path, required=True, help="where graphs are kept")
+    larges.add_argument("--together", action="store_true", help="all modes of a size at once")
     plots = commands.add_parser("plot")
     plots.add_argument("file", type=Path)
     plots.add_argument("picture", type=Path)
@@ -418,7 +434,7 @@ if __name__ == "__main__":
             print(json.dumps(found))
     elif options.command == "large":
         sizes, modes = options.sizes.split(","), options.modes.split(",")
-        large(options.out, sizes, modes, options.epochs, options.graphs)
+        large(options.out, sizes, modes, options.epochs, options.graphs, together=options.together)
     elif options.command == "run":
         run(options.out, options.graphs.split(","), options.methods.split(","))
     else:

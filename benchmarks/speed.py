@@ -4,8 +4,10 @@
     python benchmarks/speed.py --mode sampled --plot speed.svg
 
 All figures of a case are taken in one run, and the medians compared: seconds alone mean little on a
-machine that does other things too. Epochs and bare kernels take turns. GRACE runs in a process of
-its own that asks nothing of the machine, as its users would run it; the rest in this one.
+machine that does other things too. Epochs and bare kernels take turns. With one thread
+(OMP_NUM_THREADS=1) seconds are those of the processor, so that other jobs count less. GRACE runs in
+a process of its own that asks nothing of the machine, as its users would run it; the rest in this
+one.
 """
 
 import argparse
@@ -29,23 +31,24 @@ from brgcl.data import available, load_dataset, make_graph
 from brgcl.errors import InputError, unknown_name
 from brgcl.machine import keep_freed_memory, processor
 from brgcl.machine import peak_memory as own_peak
+from brgcl.method.centering import effective_rank
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import prepare
 from brgcl.method.node_loss import node_loss, unit_rows
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.train import (
+    TrainingState,
     add_gradient,
     begin_training,
     continue_training,
     contrast_views,
     find_prototypes,
-    make_encoder,
     resolve_proto_weight,
     train,
 )
 from brgcl.method.views import two_views
 from brgcl.pictures import check_picture
-from kernels import epoch_kernels, median_seconds, sizes_of, time_kernels
+from kernels import CLOCK, epoch_kernels, median_seconds, sizes_of, time_kernels
 from reference import GraceEpoch, dense_node_loss
 from speed_table import detail_lines, plot, slopes, table
 
@@ -80,9 +83,7 @@ def measure(case: str, mode: str, objective: str = "exp", *, repeats: int = 5) -
     epochs: list[float] = []
     each: list[dict[str, float]] = []
     for _ in range(ROUNDS):  # both in turn, so that a busy machine delays them alike
-        done = len(training.history)
-        continue_training(training, graph, config, until=done + repeats)
-        epochs.append(median(e.seconds for e in training.history[done:]))
+        epochs.append(epoch_seconds(training, graph, config, repeats))
         each.append(time_kernels(graph, views, sizes, repeats=repeats))
     epoch = median(epochs)
     kernels = {name: median(found[name] for found in each) for name in each[0]}
@@ -108,19 +109,31 @@ def measure(case: str, mode: str, objective: str = "exp", *, repeats: int = 5) -
     return result
 
 
+def epoch_seconds(
+    training: TrainingState, graph: Graph, config: BRGCLConfig, repeats: int
+) -> float:
+    """Go on with a training for some epochs; the median."""
+    taken = []
+    for _ in range(repeats):
+        start = CLOCK()
+        continue_training(training, graph, config, until=len(training.history) + 1)
+        taken.append(CLOCK() - start)
+    return median(taken)
+
+
 def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[str, float]:
     """Break an epoch after the warm-up down by stage; medians."""
     generator = torch.Generator().manual_seed(0)
-    encoder = make_encoder(graph.x.shape, config, generator)
-    optimizer = torch.optim.Adam(encoder.parameters(), lr=config.lr)
+    training = begin_training(graph, config, generator)
+    encoder, optimizer = training.encoder, training.optimizer
     proto_weight = resolve_proto_weight(config, graph.x.shape[0])
     taken: dict[str, list[float]] = {}
 
     @contextmanager
     def stage(name: str) -> Iterator[None]:
-        start = time.perf_counter()
+        start = CLOCK()
         yield
-        taken.setdefault(name, []).append(time.perf_counter() - start)
+        taken.setdefault(name, []).append(CLOCK() - start)
 
     centers = None
     for _ in range(repeats + 1):
@@ -133,6 +146,8 @@ def stage_seconds(graph: Graph, config: BRGCLConfig, *, repeats: int) -> dict[st
             add_gradient(config.node_weight * node)
         with stage("encode graph"):
             h = unit_rows(encoder(graph.x, graph.adjacency.normalized))
+        with stage("effective rank"):  # an epoch takes it of a view
+            effective_rank(h)
         with stage("cluster, propagate, prototypes"):
             found = find_prototypes(
                 h.detach(),
@@ -217,6 +232,8 @@ def machine() -> dict[str, Any]:
         "processor": processor(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "clock": "processor" if CLOCK is time.process_time else "wall",
         "torch": str(torch.__version__),
         "python": platform.python_version(),
     }

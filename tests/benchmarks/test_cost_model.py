@@ -72,7 +72,8 @@ def test_work_is_linear_in_the_graph():
     case = Case(40_000, 800_000)
     twice = Case(80_000, 1_600_000)
     assert epoch_work(twice) == pytest.approx([2 * unit for unit in epoch_work(case)])
-    assert split_work(twice) == pytest.approx(2 * split_work(case) * 5 / 4)  # 16 and 32 parts
+    levels = np.log2(160) / np.log2(80)  # parts
+    assert split_work(twice) == pytest.approx(2 * split_work(case) * levels)
     assert end_work(twice)[:3] == pytest.approx([2 * unit for unit in end_work(case)[:3]])
     assert end_work(twice)[3] == end_work(case)[3]  # a sample of rows
     assert memory_work(twice)[3] == pytest.approx(2 * memory_work(case)[3])

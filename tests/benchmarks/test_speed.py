@@ -11,6 +11,7 @@ import torch
 
 import speed
 from brgcl.config import BRGCLConfig
+from brgcl.errors import InputError
 from brgcl.method.node_loss import node_loss
 from brgcl.method.views import two_views
 from kernels import Sizes, epoch_kernels, sizes_of, time_kernels
@@ -112,6 +113,7 @@ def test_a_case_is_measured_and_printed_as_json(monkeypatch, capsys):
         assert case["peak_mb"] == 123.0
     assert found["slopes"] == {"time": None, "memory": None}  # of one size there is none
     assert found["machine"]["torch"] == str(torch.__version__)
+    assert found["machine"]["clock"] == ("processor" if torch.get_num_threads() == 1 else "wall")
 
 
 def test_a_reference_that_does_not_fit_is_skipped_with_the_reason(monkeypatch):
@@ -241,5 +243,17 @@ def test_the_picture_is_plotted(tmp_path):
     assert text.count("<svg") == 1
 
 
-def test_a_wrong_case_has_no_peak():
+def test_a_wrong_case_has_no_peak(monkeypatch):
+    """The process that is to train it ends with an error, and no number is read from it."""
+    monkeypatch.setattr(sys, "argv", ["-c", "nowhere", "exact", "exp"])
+    monkeypatch.setattr(speed, "keep_freed_memory", lambda: True)
+    with pytest.raises(InputError, match="nowhere"):
+        speed.train_and_tell()
+
+    def failed(command, **options):
+        assert "from speed import train_and_tell; train_and_tell()" in command[4]
+        assert command[5:] == ["nowhere", "exact", "exp"]
+        return subprocess.CompletedProcess(command, 1, stdout="12.5")
+
+    monkeypatch.setattr(subprocess, "run", failed)
     assert speed.peak_memory("nowhere", "exact", "exp") is None

@@ -35,11 +35,11 @@ def test_a_small_machine_has_a_small_budget(monkeypatch):
     assert make_plan(LARGE, BRGCLConfig()).budget == memory.MOST
 
 
-@pytest.mark.parametrize("budget", [0.05, 0.2, 1.0])
+@pytest.mark.parametrize("budget", [0.005, 0.2, 1.0])
 def test_a_batch_fits_the_budget(budget):
     plan = make_plan(LARGE, BRGCLConfig(memory_budget=budget))
     assert plan.needed <= budget * 1e9
-    assert plan.num_parts == (182 if budget == 0.05 else 120)
+    assert (plan.num_parts == 600) == (budget > 0.1)  # smaller parts where one would not fit
     assert plan.batches * plan.parts_per_batch >= plan.num_parts
 
 
@@ -50,6 +50,21 @@ def test_the_weights_move_once_per_epoch_on_small_graphs_and_often_on_large_ones
     plan = make_plan(Size(1_000_000, 20_000_000, 128), BRGCLConfig())
     assert plan.batches_per_step == 1
     assert plan.batches == 50
+
+
+@pytest.mark.parametrize(("wanted", "found"), [(2, 40), (10, 40), (30, 30), (50, 50)])
+def test_large_parts_are_cut_so_that_a_batch_mixes_many(wanted, found):
+    config = BRGCLConfig(mode="partitioned", num_partitions=wanted)
+    plan = make_plan(SMALL, config)
+    assert (plan.num_parts, plan.parts_per_batch) == (found, found // 2)
+    assert make_plan(SMALL, config, stored_parts=wanted).num_parts == wanted
+
+
+@pytest.mark.parametrize("num_nodes", [*range(501, 3000, 83), 19_717, 1_000_000])
+def test_parts_are_not_cut_where_their_number_is_not_set(num_nodes):
+    plan = make_plan(Size(num_nodes, 4 * num_nodes, 100), BRGCLConfig(mode="partitioned"))
+    assert plan.num_parts == max(2, num_nodes // memory.PART_NODES)
+    assert memory.cut_parts(num_nodes, plan.num_parts) == plan.num_parts
 
 
 def test_memory_grows_with_every_size():
@@ -63,7 +78,7 @@ def test_memory_grows_with_every_size():
 
 def test_a_plan_says_what_it_takes():
     plan = make_plan(LARGE, BRGCLConfig(memory_budget=4))
-    assert str(plan).startswith("training on 8 of 120 parts at a time, about 0.")
+    assert str(plan).startswith("training on 40 of 600 parts at a time, about 0.")
     assert str(plan).endswith("of the 4.0 GB in memory_budget")
 
 
@@ -81,8 +96,8 @@ def test_a_step_has_as_many_batches_as_are_asked_for(num_nodes, wanted):
 
 
 def test_a_step_has_no_more_batches_than_there_are():
-    config = BRGCLConfig(mode="partitioned", batches_per_step=9)
-    plan = make_plan(SMALL, config.replace(num_partitions=5))
+    config, size = BRGCLConfig(mode="partitioned", batches_per_step=9), Size(10_000, 45_000, 500)
+    plan = make_plan(size, config, stored_parts=5)
     assert plan.batches_per_step == plan.batches == 5
-    plan = make_plan(SMALL, config.replace(num_partitions=20))
+    plan = make_plan(size, config.replace(num_partitions=20))
     assert (plan.batches_per_step, plan.batches) == (9, 10)

@@ -13,6 +13,16 @@ def test_the_transition_is_that_of_the_graph_in_another_order(data, parts):
     torch.testing.assert_close(parts.transition.data.to_dense(), expected[given][:, given])
 
 
+def test_the_beginning_is_the_first_parts_without_edges_that_leave_them(data, parts):
+    n = int(parts.starts[3])
+    whole = parts.transition.data.to_dense()[:n, :n]
+    x, transition = parts.beginning(3)
+    torch.testing.assert_close(transition.data.to_dense(), whole / whole.sum(1, keepdim=True))
+    torch.testing.assert_close(x.dense, parts.attributes(torch.arange(n)).dense)
+    x, transition = parts.beginning(parts.num_parts)
+    torch.testing.assert_close(transition.data.to_dense(), parts.transition.data.to_dense())
+
+
 def test_degrees_count_weights_and_the_loop(data, parts):
     adjacency = prepare(data).adjacency
     weight = torch.ones(len(adjacency.row)) if adjacency.weight is None else None

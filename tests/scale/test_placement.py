@@ -1,6 +1,4 @@
 import logging
-import os
-import subprocess
 import sys
 
 import numpy as np
@@ -12,8 +10,9 @@ from brgcl.data.graph_folder import map_array
 from brgcl.method.graph import Graph
 from brgcl.scale.parts import PartGraph
 from brgcl.scale.placement import place_graph, plan_for, training_name
+from preloaded import started
 
-TINY = {"epochs": 3, "warmup_epochs": 1, "hidden": 16, "dim": 8}
+TINY = {"epochs": 3, "warmup_epochs": 1, "hidden": 16, "dim": 8, "reported": "prototypes"}
 
 
 def on_disk(parts, folder):
@@ -108,12 +107,8 @@ print(int(model.representations_.isfinite().all()))
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits memory as Linux does")
 def test_attributes_three_times_the_allowed_memory_are_trained_on(tmp_path):
-    found = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", LIMITED, str(tmp_path)],
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stderr
-    assert found.stdout.strip() == "1"
+    with started(LIMITED, tmp_path, folder=tmp_path) as process:
+        code = process.wait()
+    out, err = process.streams
+    assert code == 0, err
+    assert out.strip() == "1"

@@ -1,9 +1,7 @@
 """Ranks are processes of their own; they talk over the loopback device, and never for long."""
 
 import contextlib
-import os
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from brgcl.scale.part_files import read_parts, write_parts
 from brgcl.scale.parts import split_graph
 from brgcl.scale.ranks import BATCHES, Ranks, config_for_ranks, join_ranks, share_graph
 from brgcl.scale.train import Processes, train_by_parts
+from preloaded import started
 
 SETTINGS = {
     "epochs": 10, "warmup_epochs": 3, "hidden": 16, "dim": 8, "num_negatives": 40, "lr": 0.01,
@@ -73,7 +72,7 @@ def train_and_watch(graph, kind):
                 seen[f"losses {len(seen)}"] = tensors[0].clone()
 
     config = BRGCLConfig(**SETTINGS)
-    state = begin_with((300, 40), config, torch.Generator().manual_seed(0))
+    state = begin_with(40, config.replace(num_layers=2), torch.Generator().manual_seed(0))
 
     def keep(_=None):
         seen[f"prototypes {len(seen)}"] = state.parts["prototypes"].clone()
@@ -84,26 +83,24 @@ def train_and_watch(graph, kind):
 
 
 @contextlib.contextmanager
-def started(program, size, *arguments):
+def ranks(program, size, folder, *arguments):
     """Start the ranks; whatever happens, none of them is left behind."""
     store = dist.TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
     known = {
         "MASTER_ADDR": "localhost", "MASTER_PORT": str(store.port), "WORLD_SIZE": str(size),
-        "TORCHELASTIC_USE_AGENT_STORE": "True", "OMP_NUM_THREADS": "1",
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
     }  # fmt: skip
     if sys.platform == "linux":
         known["GLOO_SOCKET_IFNAME"] = "lo"
-    children = []
-    try:
+    with contextlib.ExitStack() as stack:
+        children = []
         for rank in range(size):
-            env = os.environ | known | {"RANK": str(rank), "LOCAL_RANK": str(rank)}
-            command = [sys.executable, "-W", "ignore", "-c", program, *map(str, arguments)]
-            children.append(subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True))
+            known |= {"RANK": str(rank), "LOCAL_RANK": str(rank)}
+            streams = folder / f"rank-{rank}"
+            streams.mkdir()
+            child = started(program, *arguments, folder=streams, **known)
+            children.append(stack.enter_context(child))
         yield children
-    finally:
-        for child in children:
-            child.kill()
-            child.communicate()
 
 
 @pytest.fixture
@@ -117,10 +114,9 @@ def alone(tmp_path):
 def test_two_ranks_take_the_steps_of_one(tmp_path):
     data = make_graph(300, num_classes=3, num_features=40)
     write_parts(tmp_path / "parts", split_graph(data, learn_preparation(data.x), 6, seed=1), "")
-    with started(PROGRAM, 2, Path(__file__).parent, tmp_path / "parts") as children:
+    with ranks(PROGRAM, 2, tmp_path, Path(__file__).parent, tmp_path / "parts") as children:
         for child in children:
-            _, errors = child.communicate(timeout=120)
-            assert child.returncode == 0, errors
+            assert child.wait() == 0, child.streams
     expected = train_and_watch(read_parts(tmp_path / "parts"), Processes)
     found = [load_file(tmp_path / f"{rank}.safetensors") for rank in range(2)]
     for seen in found:
@@ -178,7 +174,7 @@ def test_steps_do_not_depend_on_the_number_of_ranks():
 
 def test_a_process_of_its_own_is_no_rank(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
-    with pytest.raises(InputError, match="this process is no rank; start torchrun"):
+    with pytest.raises(InputError, match="this process is not a rank; start torchrun"):
         join_ranks()
 
 

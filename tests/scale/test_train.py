@@ -4,13 +4,13 @@ import torch
 from brgcl import BRGCL, make_graph
 from brgcl.config import BRGCLConfig, ViewSettings
 from brgcl.errors import InputError
+from brgcl.method.node_loss import unit_rows
 from brgcl.method.train import begin_with
 from brgcl.scale.clusters import RunningClusters
 from brgcl.scale.halo import HaloFinder
 from brgcl.scale.memory import Plan
 from brgcl.scale.train import (
     Processes,
-    clean_rows,
     draw_batches,
     draw_view,
     mixed_seed,
@@ -27,7 +27,7 @@ def plan(parts_per_batch, batches_per_step, num_parts=6):
 
 
 def trained(parts, config, how, **options):
-    state = begin_with((300, 40), config, torch.Generator().manual_seed(config.seed))
+    state = begin_with(40, config.replace(num_layers=2), torch.Generator().manual_seed(config.seed))
     train_by_parts(state, parts, config, how, **options)
     return state
 
@@ -85,15 +85,18 @@ def test_the_loss_falls_and_prototypes_join(parts):
     assert 0 <= history[-1].confident_share <= 1
 
 
-def test_prototypes_pull_the_views_and_clusters_see_the_graph_as_it_is(parts):
+def test_prototypes_pull_the_views_and_clusters_see_their_sum(parts):
     config = BRGCLConfig(**TINY)
     state = trained(parts, config, plan(3, 1), until=3)
     clusters = RunningClusters(300, config.dim)
     clusters.load(state.parts)
     core = part_nodes(parts, torch.tensor([0, 2, 5]))
     halo = HaloFinder(parts, 2).find(core)
-    clean = clean_rows(state.encoder, parts.attributes(halo.nodes), halo)
-    nearest = torch.cdist(clean, clusters.centers).argmin(1)
+    x, generator = parts.attributes(halo.nodes), torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        views = [draw_view(halo, view, x.shape[1], generator) for view in config.views]
+        h = unit_rows(sum(state.encoder(x, operators, mask) for operators, mask, _ in views))
+    nearest = torch.cdist(h, clusters.centers).argmin(1)
     gradients = {}
     for weight in (0.0, 2.0):
         state.optimizer.zero_grad(set_to_none=True)
@@ -103,7 +106,7 @@ def test_prototypes_pull_the_views_and_clusters_see_the_graph_as_it_is(parts):
         )  # fmt: skip
         gradients[weight] = state.encoder.weights[0].grad.clone()
         assert torch.equal(found.labels.long(), nearest)
-        torch.testing.assert_close(found.sums[0].sum(0), clean.sum(0))
+        torch.testing.assert_close(found.sums[0].sum(0), h.sum(0))
         assert found.proto_loss > 0
     assert not torch.allclose(gradients[0.0], gradients[2.0])
 
@@ -141,7 +144,9 @@ def test_training_goes_on_from_any_step(parts):
         pass
 
     for last in (1, 4, 8, 13):
-        state = begin_with((300, 40), config, torch.Generator().manual_seed(config.seed))
+        state = begin_with(
+            40, config.replace(num_layers=2), torch.Generator().manual_seed(config.seed)
+        )
         steps.clear()
         kept = []
 
@@ -187,11 +192,26 @@ def test_fit_by_parts_keeps_the_order_of_nodes_and_finds_what_the_whole_graph_gi
     assert abs(len(set(model.pseudo_labels_.tolist())) - whole.num_clusters_) <= 2
 
 
+def test_processes_that_follow_take_the_depth_of_the_first(parts):
+    class Second(Processes):
+        rank, size = 1, 2
+
+        def from_first(self, tensor):
+            assert tensor is None
+            return torch.tensor([[1.0]])
+
+    settings = {**TINY, "warmup_epochs": 6}
+    model = BRGCL(**settings, mode="partitioned", batches_per_step=2)
+    model.fit(parts, processes=Second())
+    assert len(model.encoder_.weights) == 1
+
+
 def test_processes_that_follow_learn_the_weights_and_write_nothing(data, parts, tmp_path):
     class Second(Processes):
         rank, size = 1, 2
 
-    model = BRGCL(**{**TINY, "warmup_epochs": 6}, mode="partitioned", batches_per_step=2)
+    settings = {**TINY, "warmup_epochs": 6, "num_layers": 2}
+    model = BRGCL(**settings, mode="partitioned", batches_per_step=2)
     file = tmp_path / "checkpoint"
     model.fit(parts, checkpoint=file, checkpoint_every=0, processes=Second())
     assert len(model.history_) == 6

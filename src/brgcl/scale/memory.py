@@ -10,7 +10,7 @@ from brgcl.machine import memory
 log = logging.getLogger("brgcl")
 
 MOST = 4e9  # bytes beyond the graph that are taken unless more is allowed
-PART_NODES = 2_500
+PART_NODES = 500  # small, so that a batch mixes many parts of the graph
 STEP_NODES = 20_000  # nodes between two updates of the weights, at least
 HALO = 0.25  # nodes of a ring that is encoded at most, against nodes of the core
 LAST_RING = 0.5  # the same for the last ring, of which attributes alone are needed
@@ -40,7 +40,7 @@ class Plan:
 
     Attributes:
         mode: "full", "sampled" or "partitioned".
-        num_parts: P; 1 unless partitioned.
+        num_parts: P, after large parts were cut; 1 unless partitioned.
         parts_per_batch: Parts that are mixed in a batch, which is in memory at once.
         batches_per_step: Batches whose gradients are averaged before the weights move.
         needed: Estimate of the memory that a step takes beyond the graph, in bytes.
@@ -71,11 +71,16 @@ class Plan:
         )
 
 
-def make_plan(size: Size, config: BRGCLConfig) -> Plan:
+def make_plan(size: Size, config: BRGCLConfig, stored_parts: int | None = None) -> Plan:
     """Choose the mode by the memory it takes, unless it is set, and the size of a step.
 
     Views that need the whole graph, and all pairs of nodes where they are asked for, are never
     partitioned unless the mode says so.
+
+    Args:
+        size: Of the graph.
+        config: Settings.
+        stored_parts: Parts in which the graph is stored, which are taken as they are.
     """
     budget = config.memory_budget * 1e9 if config.memory_budget else min(MOST, memory() or MOST)
     whole = step_bytes(size, config)
@@ -92,7 +97,8 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
     nodes = min(STEP_NODES, max(1, int(budget / step_bytes(size, config, halo=LAST_RING) * N)))
     wanted = config.batches_per_step
     default = max(2, N // PART_NODES, -(-N // nodes))
-    num_parts = min(N, config.num_partitions or -(-default // (wanted or 1)) * (wanted or 1))
+    asked = config.num_partitions and cut_parts(N, config.num_partitions)
+    num_parts = min(N, stored_parts or asked or -(-default // (wanted or 1)) * (wanted or 1))
     per_batch = max(1, min(int(nodes * num_parts / N), num_parts // 2))
     if wanted:  # steps of so many batches each; if parts do not go round, the last has fewer
         even = (n for n in range(per_batch, 0, -1) if -(-num_parts // n) % wanted == 0)
@@ -101,6 +107,11 @@ def make_plan(size: Size, config: BRGCLConfig) -> Plan:
     batches = -(-num_parts // per_batch)
     per_step = min(batches, wanted) if wanted else -(-batches // max(1, N // STEP_NODES))
     return Plan(mode, num_parts, per_batch, per_step, needed, whole, budget)
+
+
+def cut_parts(num_nodes: int, num_parts: int) -> int:
+    """Number of parts after each was cut into equal ones of about `PART_NODES` nodes."""
+    return num_parts * max(1, round(num_nodes / (num_parts * PART_NODES)))
 
 
 def step_bytes(size: Size, config: BRGCLConfig, halo: float = 0.0) -> float:

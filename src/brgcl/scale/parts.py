@@ -84,6 +84,20 @@ class PartGraph:
             value[inside] /= self.degree[rows].repeat_interleave(per_row)
         return Matrix(csr_tensor(crow.to(index), col, value, (N, N)))
 
+    def beginning(self, num_parts: int) -> tuple[Matrix, Matrix]:
+        """Attributes of the first parts, and the transition of these nodes among themselves."""
+        n = int(self.starts[num_parts])
+        nodes = torch.arange(n)
+        starts, ends, weight = rows_with_loops(self, nodes)
+        row, inside = nodes.repeat_interleave(starts.diff()), ends < n
+        row, ends = row[inside], ends[inside]
+        value = torch.ones(len(row)) if weight is None else weight[inside]
+        crow = torch.zeros(n + 1, dtype=torch.long)
+        crow[1:] = torch.bincount(row, minlength=n).cumsum(0)
+        total = torch.zeros(n).index_add_(0, row, value)
+        transition = Matrix(csr_tensor(crow, ends, value / total[row], (n, n)))
+        return self.attributes(nodes), transition
+
     def attributes(self, nodes: Tensor) -> Matrix:
         """Scaled attributes of some nodes, `(n, F)`."""
         rows = nodes if self.given is None else self.given[nodes]

@@ -10,6 +10,7 @@ from torch_geometric.data import Data
 from brgcl.config import BRGCLConfig
 from brgcl.data.fingerprint import fingerprint
 from brgcl.method.attributes import Preparation
+from brgcl.method.depth import with_depth
 from brgcl.method.encoder import Encoder
 from brgcl.method.graph import Graph
 from brgcl.method.inputs import check_device, prepare
@@ -24,11 +25,13 @@ NAMED_ROWS = 1000  # rows of attributes that tell a stored graph from others
 
 def plan_for(graph: Data | PartGraph, config: BRGCLConfig) -> Plan:
     """Plan the training on a checked graph; one that is stored by parts is trained by parts."""
+    stored_parts = None
     if isinstance(graph, PartGraph):
-        config = config.replace(mode="partitioned", num_partitions=graph.num_parts)
+        config, stored_parts = config.replace(mode="partitioned"), graph.num_parts
     entries = graph.col.numel() if isinstance(graph, PartGraph) else graph.edge_index.shape[1]
     values = (graph.x.values() if is_sparse(graph.x) else graph.x).numel()
-    return make_plan(Size(int(graph.x.shape[0]), entries, int(graph.x.shape[1]), values), config)
+    size = Size(int(graph.x.shape[0]), entries, int(graph.x.shape[1]), values)
+    return make_plan(size, config, stored_parts)
 
 
 def place_graph(
@@ -48,6 +51,15 @@ def place_graph(
     if plan.mode == "partitioned":
         return split_graph(graph, preparation, plan.num_parts, seed=config.seed)
     return prepare(graph, preparation, config.device)
+
+
+def resolve_depth(graph: Graph | PartGraph, plan: Plan, config: BRGCLConfig) -> BRGCLConfig:
+    """Resolve `num_layers="auto"`; of a graph by parts as many are looked at as a batch has."""
+    if isinstance(graph, Graph):
+        return with_depth(config, graph.x, graph.adjacency.transition)
+    if config.num_layers != "auto":
+        return config
+    return with_depth(config, *graph.beginning(plan.parts_per_batch), graph.num_nodes)
 
 
 def encode_graph(encoder: AnyEncoder, graph: Graph | PartGraph, plan: Plan) -> Tensor:

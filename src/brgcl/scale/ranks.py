@@ -119,8 +119,8 @@ def join_ranks(timeout: float = TIMEOUT) -> Ranks:
     """
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         raise InputError(
-            "this process is no rank; start torchrun --nproc-per-node 2 -m brgcl.distributed, or "
-            "brgcl embed --ranks 2"
+            "this process is not a rank; start torchrun --nproc-per-node 2 -m brgcl.distributed, "
+            "or brgcl embed --ranks 2"
         )
     backend = "gloo"
     if torch.cuda.is_available():

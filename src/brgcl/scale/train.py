@@ -184,25 +184,26 @@ def run_batch(
 ) -> BatchResult:
     """Add the gradient of both losses on one batch, times its share of the step.
 
-    Clusters see the rows of the graph as it is, which get no gradient. The contrast to prototypes
-    takes what a step encodes with a gradient anyway: the sum of a node's rows in the two views.
+    Clusters and the contrast to prototypes take the sum of a node's rows in the two views, which a
+    step encodes anyway, so that a third pass over the graph as it is can be spared.
     """
     encoder, n = training.encoder, halo.sizes[0]
     device = next(encoder.parameters()).device
     x = graph.attributes(halo.nodes).to(device)
     result = BatchResult(n, 0.0, 0.0, 0.0)
-    if clusters is not None:
-        h = clean_rows(encoder, x, halo)
-        label, result.sums, result.proposal = clusters.step_sums(h, halo, gamma, config)
-        result.labels = label.int()
-        del h
     views = [draw_view(halo, view, x.shape[1], generator, device) for view in config.views]
     h1, h2 = (encoder(x, operators, columns) for operators, columns, _ in views)
     loss = torch.zeros((), device=device)
     if clusters is not None:
+        h = unit_rows(h1 + h2)
         prototypes = clusters.prototypes.to(device)
-        proto = prototype_loss(unit_rows(h1 + h2), label.to(device), prototypes, config.proto_tau)
+        label, result.sums, result.proposal = clusters.step_sums(
+            h.detach().cpu(), halo, gamma, config
+        )
+        result.labels = label.int()
+        proto = prototype_loss(h, label.to(device), prototypes, config.proto_tau)
         loss = proto_weight * proto
+        del h
         result.proto_loss = proto.item()
     alive = views[0][2] & views[1][2]
     del views
