@@ -17,6 +17,14 @@ SHORT = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def folds_once():
+    """Labels are judged with one choice of folds, not with five."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("brgcl.tasks.out_of_fold.REPEATS", ())
+        yield
+
+
 @cache
 def planted():
     """Two blocks with a tenth of the labels flipped: graph, given labels, wrong ones."""

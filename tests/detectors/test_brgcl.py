@@ -1,3 +1,4 @@
+import pytest
 import torch
 from torch_geometric.data import Data
 
@@ -5,6 +6,8 @@ from brgcl.contract import Fitted
 from brgcl.data import check_graph, make_graph
 from brgcl.detectors.registry import DETECTORS
 from brgcl.tasks.label_errors import judge_labels
+
+pytestmark = pytest.mark.usefixtures("folds_once")
 
 
 def test_rows_come_in_the_order_of_nodes_whatever_they_are_called():

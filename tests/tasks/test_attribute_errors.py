@@ -8,7 +8,9 @@ from torch_geometric.data import Data
 import brgcl
 from brgcl.errors import InputError
 from brgcl.noise.attributes import corrupt_attributes
+from brgcl.tasks import attribute_errors
 from brgcl.tasks.attribute_errors import find_attribute_errors, hidden_features, shuffle_rows
+from brgcl.tasks.mixture import Share
 from brgcl.tasks.smoothed_space import attribute_matrix
 
 
@@ -121,6 +123,15 @@ def test_attributes_without_meaning_judge_nothing():
     frame = find_attribute_errors(
         Data(x=torch.randn(300, 5, generator=generator), edge_index=edges)
     )
+    assert not frame.attrs["judged"]
+    assert frame["score"].isna().all()
+    assert not frame["is_error"].any()
+
+
+def test_nothing_is_flagged_where_both_kinds_of_chance_explain_all(clean, monkeypatch):
+    """Each of the shares could be judged, and all attributes together were called wrong."""
+    monkeypatch.setattr(attribute_errors, "estimate_share", lambda *scores: Share(0.6, 0.5, 0.7))
+    frame = find_attribute_errors(clean)
     assert not frame.attrs["judged"]
     assert frame["score"].isna().all()
     assert not frame["is_error"].any()

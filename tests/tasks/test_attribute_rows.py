@@ -49,7 +49,7 @@ def test_principal_rows_keep_the_most_variance():
 
 
 @pytest.mark.parametrize(("features", "narrow"), [(40, 8), (40, 64), (300, 16)])
-def test_attributes_around_are_found_again_by_their_projection(features, narrow, monkeypatch):
+def test_rows_of_attributes_are_found_again_by_their_projection(features, narrow, monkeypatch):
     monkeypatch.setattr(module, "AROUND_COLUMNS", narrow)
     x = Matrix(rows_with_gap(features=features, rank=12))
     ring = torch.stack([torch.arange(60), (torch.arange(60) + 1) % 60])
@@ -58,8 +58,11 @@ def test_attributes_around_are_found_again_by_their_projection(features, narrow,
     own, around = attribute_rows(x, transition)
     assert torch.equal(views.around, around)
     assert views.own.shape == own.shape
-    assert views.projection.matrix.shape == (features, min(features, narrow))
-    assert torch.allclose(views.projection.apply(x, transition), around, atol=1e-4)
+    projection = views.projection(around=True)
+    assert projection.matrix.shape == (features, min(features, narrow))
+    assert torch.allclose(projection.apply(x, transition), around, atol=1e-4)
+    again = views.projection(around=False).apply(x, transition)
+    assert torch.allclose(again, views.own, atol=1e-4)
 
 
 def test_attributes_are_a_nodes_own_and_those_around(monkeypatch):

@@ -23,7 +23,7 @@ GRAPH = Data(class_names=["red", "green", "blue"])
     [
         ([-1] * 4, "no node has a label; classification needs some, in two classes or more"),
         ([1, 1, -1, 1], "all labels are the same"),
-        ([2, 0, 0, -1], "class 'blue' has a single label; give it another one"),
+        ([2, 0, 0, -1], "class 'blue' has a single label; add a second label"),
         (["a", "a", "b", "b"], "labels must be integers; number the classes"),
         ([0, 0, 1], "labels have 3 entries but there are 4 nodes"),
     ],

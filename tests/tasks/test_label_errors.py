@@ -2,6 +2,7 @@ import importlib.util
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 import torch.nn.functional as F
@@ -124,6 +125,10 @@ def test_a_single_class_and_a_wrong_rate_are_refused(planted):
     z, _, given = planted
     with pytest.raises(InputError, match="all labels are the same"):
         find_label_errors(z, torch.zeros(45))
+    few = torch.full((45,), -1)
+    few[:2] = torch.tensor([0, 1])  # with both hidden at once nothing is left to learn from
+    with pytest.raises(InputError, match="no class has 4 labels or more"):
+        find_label_errors(z, few)
     with pytest.raises(InputError, match=r"fdr must be in \[0, 1\), got 1"):
         find_label_errors(z, given, fdr=1)
     with pytest.raises(InputError, match="as many rows each"):
@@ -342,6 +347,16 @@ def test_columns_of_given_probabilities_are_class_numbers(planted):
     frame = find_label_errors(z, 2 * given, pred_probs=wide)
     assert sorted(frame["node"][:5]) == PLANTED
     assert set(frame["suggested"]) <= {0, 2, 4}
+
+
+def test_columns_of_a_frame_of_probabilities_go_by_their_names(planted):
+    z, y, given = planted
+    names = np.array(["a", "b", "c"])
+    p = torch.full((45, 3), 0.05).scatter(1, y[:, None], 0.9)
+    frame = pd.DataFrame(p.numpy(), columns=names)
+    wanted = find_label_errors(z, names[given], pred_probs=p)
+    for one in (frame[["c", "a", "b"]], frame.set_axis(["x", "y", "z"], axis=1)):
+        pd.testing.assert_frame_equal(find_label_errors(z, names[given], pred_probs=one), wanted)
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("cleanlab"), reason="cleanlab is not installed")

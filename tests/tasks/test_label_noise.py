@@ -3,11 +3,13 @@ import math
 
 import numpy as np
 import pytest
+import scipy.optimize
 import torch
 import torch.nn.functional as F
 from scipy.stats import beta
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import ThreadpoolController
 from torch_geometric.data import Data
 
 import brgcl.tasks.bayes_rule
@@ -212,6 +214,23 @@ def test_logistic_regression_on_hard_targets_is_that_of_scikit_learn():
     ours = fit_logistic(z, F.one_hot(y, 3).float(), 2.0)(z)
     theirs = LogisticRegression(C=2.0, tol=1e-8, max_iter=1000).fit(z, y).predict_proba(z)
     np.testing.assert_allclose(ours.numpy(), theirs, atol=2e-3)
+
+
+def test_logistic_regression_computes_with_one_thread(monkeypatch):
+    pools = ThreadpoolController()
+    seen = []
+
+    def minimize(*arguments, **options):
+        seen.extend(pools.info())
+        return scipy.optimize.minimize(*arguments, **options)
+
+    monkeypatch.setattr(brgcl.tasks.bayes_rule, "minimize", minimize)
+    z, y = blobs(per_class=5)
+    with pools.limit(limits=2):
+        fit_logistic(z, F.one_hot(y, 3).float(), 2.0)
+        after = {pool["num_threads"] for pool in pools.info()}
+    assert {pool["num_threads"] for pool in seen} == {1}
+    assert after == {2}
 
 
 def test_logistic_regression_on_soft_targets_is_one_on_weighted_rows():
@@ -461,6 +480,7 @@ def test_cost_is_linear_in_the_labels(monkeypatch):
         (torch.full((6,), -1), "two classes"),
         (torch.tensor([1, 1, -1, 1, 1, 1]), "two classes"),
         (torch.tensor([1, 0, -2, 1, 1, 1]), "-1 or more"),
+        (torch.tensor([1, 0, 10**12, 1, 1, 0]), "labels reach class 1,000,000,000,000"),
     ],
 )
 def test_wrong_labels_are_refused(labels, message):

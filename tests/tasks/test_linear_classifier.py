@@ -7,9 +7,12 @@ from torch_geometric.data import Data
 
 from brgcl.data import make_graph
 from brgcl.errors import InputError
-from brgcl.tasks.checks import by_class_number
+from brgcl.tasks.attribute_rows import AttributeViews
+from brgcl.tasks.checks import by_class_number, encode_classes, transition_of
+from brgcl.tasks.classifiers import LabelledRows
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.linear_classifier import LinearClassifier
+from brgcl.tasks.own_attributes import fit_attributes, of_graph
 
 NAMES = ["a", "b", "c", "d"]
 
@@ -41,14 +44,26 @@ def test_a_stored_classifier_predicts_as_the_one_it_was_made_of(rows, tmp_path, 
     assert (stored.rule, stored.class_names) == (rule, tuple(NAMES))
 
 
-def test_of_a_classifier_by_attributes_that_of_the_rows_is_kept():
+@pytest.mark.parametrize("rule", ["attributes", "smoothed attributes"])
+def test_a_stored_classifier_by_attributes_predicts_by_them(tmp_path, rule):
     mixed = make_graph(300, num_classes=3, homophily=1 / 3, topic_strength=0.7)
     labels = torch.where(mixed.test_mask, -1, torch.tensor([0, 2, 3])[mixed.y])
     z = torch.randn(300, 4, generator=torch.Generator().manual_seed(0))
     classifier = NodeClassifier().fit(z, labels, graph=mixed)
     assert classifier.rule_ == "attributes"
-    stored = LinearClassifier.of(classifier, NAMES)
-    assert (stored.rule, stored.weight.shape) == ("bayes", (4 + 64, 4))
+    if rule != "attributes":  # what it did not choose here
+        views = AttributeViews(of_graph(mixed), transition_of(mixed, 300))
+        codes = torch.from_numpy(encode_classes(labels, 300)[1])
+        rows = LabelledRows(z, codes, 3, transition_of(mixed, 300), attributes=views)
+        classifier.rule_ = rule
+        classifier._predictor = fit_attributes(rows, lambda z: z)[rule]
+    LinearClassifier.of(classifier, NAMES).save(tmp_path / "c.safetensors")
+    stored = LinearClassifier.load(tmp_path / "c.safetensors")
+    assert stored.rule == rule
+    expected = by_class_number(classifier.predict_proba(z), classifier.classes_)
+    assert torch.allclose(stored.predict_proba(z, mixed), expected, atol=1e-4)
+    with pytest.raises(InputError, match="give the graph of the nodes"):
+        stored.predict_proba(z)
 
 
 @pytest.mark.parametrize("negative", [False, True])

@@ -9,12 +9,18 @@ from torch_geometric.data import Data
 from brgcl import NodeClassifier
 from brgcl.data import make_graph
 from brgcl.method.sparse import Matrix
+from brgcl.tasks import own_attributes
 from brgcl.tasks.attribute_rows import AttributeViews
 from brgcl.tasks.checks import transition_of
+from brgcl.tasks.classifiers import LabelledRows
 from brgcl.tasks.own_attributes import (
-    ByAttributes,
+    ENOUGH,
+    LOW,
+    assortativity,
     estimated_assortativity,
     fit_attributes,
+    fit_joined,
+    fit_where_edges_mislead,
     neighbours,
     of_graph,
     rows_of_rule,
@@ -29,6 +35,15 @@ def mixed():
     labels = torch.where(data.train_mask, data.y, -1)
     useless = torch.randn(400, 8, generator=torch.Generator().manual_seed(0))
     return data, labels, useless
+
+
+@pytest.fixture(scope="module")
+def alike():
+    """Neighbours of one class, more alike than their class explains; and rows that say nothing."""
+    data = make_graph(400, num_classes=3, homophily=0.9)
+    data.x = transition_of(data, 400) @ data.x.to_dense()
+    labels = torch.where(data.train_mask, data.y, -1)
+    return data, labels, torch.randn(400, 8, generator=torch.Generator().manual_seed(0))
 
 
 def test_estimated_assortativity_is_the_line_through_all_pairs():
@@ -49,17 +64,57 @@ def test_estimated_assortativity_is_the_line_through_all_pairs():
 @pytest.mark.parametrize("homophily", [0.1, 0.5, 0.8])
 def test_assortativity_is_found_from_attributes(homophily):
     data = make_graph(1500, num_classes=4, homophily=homophily, topic_strength=0.6)
-    x = of_graph(data)
-    transition = transition_of(data, 1500)
     labels = torch.where(data.test_mask, -1, data.y)
-    alike, nodes, unit = sampled_rows(x, transition, labels)
-    assert sorted(nodes.tolist()) == (labels >= 0).nonzero().squeeze(1).tolist()
-    start, end = neighbours(transition)
+    assert assortativity(labelled(data, labels)) == pytest.approx(true_assortativity(data), abs=0.1)
+
+
+def test_wrong_labels_do_not_make_edges_look_right():
+    data = make_graph(1500, num_classes=4, homophily=0.5, topic_strength=0.6)
+    labels = torch.where(data.test_mask, -1, data.y)
+    rng = torch.Generator().manual_seed(0)
+    wrong = (torch.rand(1500, generator=rng) < 0.3) & (labels >= 0)
+    labels[wrong] = (labels[wrong] + 1 + torch.randint(3, (1500,), generator=rng)[wrong]) % 4
+    rows, truth = labelled(data, labels), true_assortativity(data)
+    alike, nodes, unit = sampled_rows(rows.attributes.x, rows.transition, labels)
+    as_given = estimated_assortativity(alike, unit, F.one_hot(labels[nodes], 4).float())
+    assert abs(assortativity(rows) - truth) < abs(as_given - truth) / 2
+
+
+def true_assortativity(data):
+    start, end = neighbours(transition_of(data, data.num_nodes))
     same = float((data.y[start] == data.y[end]).double().mean())
-    chance = float((data.y.bincount() / 1500).square().sum())
-    truth = (same - chance) / (1 - chance)
-    found = estimated_assortativity(alike, unit, F.one_hot(labels[nodes], 4).float())
-    assert found == pytest.approx(truth, abs=0.1)
+    chance = float((data.y.bincount() / data.num_nodes).square().sum())
+    return (same - chance) / (1 - chance)
+
+
+def test_labels_are_sampled_once_each():
+    data = make_graph(300, num_classes=4)
+    labels = torch.where(data.test_mask, -1, data.y)
+    _, nodes, _ = sampled_rows(of_graph(data), transition_of(data, 300), labels)
+    assert sorted(nodes.tolist()) == (labels >= 0).nonzero().squeeze(1).tolist()
+
+
+def labelled(data, labels, z=None):
+    transition = transition_of(data, data.num_nodes)
+    views = AttributeViews(of_graph(data), transition)
+    C = int(labels.max()) + 1
+    return LabelledRows(views.own if z is None else z, labels, C, transition, None, views)
+
+
+@pytest.mark.parametrize(
+    ("found", "names"),
+    [
+        (ENOUGH, ["bayes"]),
+        (LOW, ["bayes", "attributes", "smoothed attributes"]),
+        (LOW - 0.01, ["attributes", "smoothed attributes", "bayes"]),
+        (float("inf"), ["bayes"]),
+    ],
+)
+def test_the_less_edges_say_the_more_attributes_are_preferred(monkeypatch, mixed, found, names):
+    data, labels, z = mixed
+    monkeypatch.setattr(own_attributes, "assortativity", lambda rows: found)
+    rows = labelled(data, labels, z)
+    assert list(fit_where_edges_mislead(rows, fit_joined(rows))) == names
 
 
 def test_attributes_that_say_nothing_are_not_tried():
@@ -116,10 +171,8 @@ def test_representations_that_are_clearly_better_stay(mixed):
     np.testing.assert_allclose(with_graph.predict_proba(z), same, atol=1e-4)
 
 
-def test_attributes_around_stand_beside_representations():
-    data = make_graph(300, num_classes=3, homophily=0.9)
-    labels = torch.where(data.train_mask, data.y, -1)
-    z = torch.randn(300, 8, generator=torch.Generator().manual_seed(0))  # they say nothing
+def test_attributes_around_stand_beside_representations(alike):
+    data, labels, z = alike
     joined = NodeClassifier().fit(z, labels, graph=data)
     alone = NodeClassifier("bayes").fit(z, labels, graph=data)
     test = data.test_mask
@@ -143,25 +196,25 @@ def test_the_rows_of_a_rule_are_what_it_is_fitted_to():
     assert rows_of_rule("bayes", z, Data(edge_index=data.edge_index)) is z
 
 
-def test_nothing_is_tried_where_neighbours_share_a_class():
-    data = make_graph(400, num_classes=3, homophily=0.9)
-    labels = torch.where(data.train_mask, data.y, -1)
-    z = torch.randn(400, 8, generator=torch.Generator().manual_seed(0))
+def test_nothing_is_tried_where_neighbours_are_more_alike_than_their_classes(alike):
+    data, labels, z = alike
     classifier = NodeClassifier().fit(z, labels, graph=data)
     assert (classifier.rule_, classifier.scores_) == ("bayes", {})
 
 
 def test_without_attributes_or_graph_there_is_nothing_to_try(mixed):
-    from brgcl.tasks.classifiers import LabelledRows
-
     data, labels, z = mixed
     rows = LabelledRows(z, labels, 3)
     assert fit_attributes(rows, lambda z: z) == {}
+    assert assortativity(rows) == np.inf
     assert of_graph(Data(edge_index=data.edge_index)) is None
 
 
-def test_rows_of_other_nodes_are_classified_by_themselves():
-    proba = torch.tensor([[0.9, 0.1], [0.2, 0.8]])
-    classify = ByAttributes(proba, torch.ones(1), lambda z: torch.zeros(len(z), 2))
-    assert torch.equal(classify(torch.ones(2, 4)), proba)
-    assert classify(torch.ones(3, 4)).sum() == 0
+def test_rows_of_other_nodes_are_classified_by_themselves(mixed):
+    data, labels, z = mixed
+    transition = transition_of(data, len(z))
+    views = AttributeViews(of_graph(data), transition)
+    rows = LabelledRows(z, labels, 3, transition, attributes=views)
+    classify = fit_attributes(rows, lambda z: torch.zeros(len(z), 3))["attributes"]
+    assert torch.equal(classify(z), classify.fit(views.own))
+    assert classify(z[:5]).sum() == 0

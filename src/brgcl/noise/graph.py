@@ -61,7 +61,7 @@ def corrupt_graph(data: Data, noise: Noise, seed: int) -> tuple[Data, float, flo
         )
         edge_index, edge_weight, edge_rate = edges.edge_index, edges.edge_weight, edges.realised
     observed = Data(x=x, edge_index=edge_index, num_nodes=data.num_nodes)
-    for name in ("node_ids", "class_names"):
+    for name in ("node_ids", "class_names", "feature_names"):
         if name in data:
             observed[name] = data[name]
     if edge_weight is not None:

@@ -50,21 +50,21 @@ FEATURES = len(STEPS) + 4
 def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> "pd.DataFrame":
     """List the nodes, the most suspicious attributes first, and flag those that are probably wrong.
 
-    Nodes without neighbours or without any attribute are not judged and not listed. The cost is
-    linear in the edges and the non-zero attributes.
+    Nodes without neighbours or without attributes are not judged and not listed. The cost is
+    linear in the edges and the nonzero attributes.
 
     Args:
         graph: The graph, with attributes.
         fdr: Accepted share of right nodes among the flagged ones.
-        seed: Seed of folds and of what chance would make.
+        seed: Seed of the folds and of the random attributes.
 
     Returns:
         One row per judged node: `node` (its id), `score` (probability that its attributes are
         right), `is_error`, `looks_like` (what they look like if wrong), `similarity` to its
         neighbours (mean cosine of the weighted attributes), `num_neighbours`, and `evidence`, a
-        sentence. `attrs` holds `judged`, `num_judged`, `num_suspects`, `estimated_rate` and its
-        `interval` (see docs/diagnosis.md), `fdr_target` and `fdr_estimated`. Where attributes have
-        nothing to do with edges, `judged` is False, all scores are NaN and nothing is flagged.
+        sentence. `attrs` has `judged`, `num_judged`, `num_suspects`, `estimated_rate` and its
+        `interval` (see docs/diagnosis.md), `fdr_target` and `fdr_estimated`. If attributes are
+        unrelated to edges, `judged` is False, all scores are NaN and nothing is flagged.
 
     Raises:
         InputError: There are fewer than 50 nodes to judge.
@@ -90,8 +90,9 @@ def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> 
         estimate_share(at_given[:, 0], at_swapped[:, 0]),
         estimate_share(at_given[:, 1], at_shuffled[:, 1]),
     )
-    if not shares[0].judged:  # then attributes do not depend on neighbours
-        shares = shares[0], shares[0]
+    total = _sum(*shares)
+    if not total.judged:  # then attributes do not depend on neighbours
+        shares = total, total
     score = probability_right(at_given, *shares)
     parts = at_given + np.log([max(share.rate, 1e-12) for share in shares])
     nodes = np.flatnonzero(judged)
@@ -107,7 +108,7 @@ def find_attribute_errors(graph: "Data", *, fdr: float = 0.1, seed: int = 0) -> 
     )
     frame["evidence"] = _sentences(frame, np.sort(swapped[:, -2]), shares[0])
     frame = frame.iloc[np.lexsort((-parts.max(1), score))].reset_index(drop=True)
-    frame.attrs.update(summary(_sum(*shares), frame, fdr))
+    frame.attrs.update(summary(total, frame, fdr))
     return frame
 
 

@@ -5,6 +5,7 @@
 
 Spreading is linear, so the rows around are S X M - o at unit length, where S spreads and the matrix
 M and the row o are learned once. They take the attributes of any other graph to the same columns.
+So does X M - o for a node's own, with another M and o.
 
 X is as sparse as it is and is only multiplied (Halko, Martinsson & Tropp, Finding Structure with
 Randomness, SIAM Review 2011).
@@ -37,20 +38,23 @@ def attribute_rows(x: Matrix, transition: Matrix) -> tuple[Tensor, Tensor]:
 
 
 @dataclass(frozen=True)
-class AroundProjection:
-    """What takes the attributes of any graph to the rows around its nodes.
+class AttributeProjection:
+    """What takes the attributes of any graph to rows of few columns.
 
     Attributes:
-        matrix: M, `(F, <= 64)`.
-        offset: o, `(<= 64,)`.
+        matrix: M, `(F, <= 256)`.
+        offset: o, `(<= 256,)`.
+        around: Whether rows are spread over the graph; else they are the nodes' own.
     """
 
     matrix: Tensor
     offset: Tensor
+    around: bool
 
     def apply(self, x: Matrix, transition: Matrix) -> Tensor:
-        """Rows around the nodes, `(N, <= 64)`, of attributes that are scaled as those it is of."""
-        return F.normalize(spread(x @ self.matrix, transition) - self.offset, dim=1)
+        """Rows of the nodes, `(N, <= 256)`; attributes are scaled as those it was learned on."""
+        rows: Tensor = x @ self.matrix
+        return F.normalize((spread(rows, transition) if self.around else rows) - self.offset, dim=1)
 
 
 class AttributeViews:
@@ -75,15 +79,17 @@ class AttributeViews:
         centred = self._spread - self._spread.mean(0)
         return F.normalize(centred if self._axes is None else centred @ self._axes, dim=1)
 
-    @property
-    def projection(self) -> AroundProjection:
-        """What gives `around` on another graph."""
-        matrix, mean = self._directions, self._spread.mean(0)
+    def projection(self, *, around: bool) -> AttributeProjection:
+        """What gives `around`, or else `own`, on another graph."""
+        matrix = self._directions
         if matrix is None:
-            matrix = torch.eye(self.x.shape[1]).to(mean)
-        if self._axes is None:
-            return AroundProjection(matrix, mean)
-        return AroundProjection(matrix @ self._axes, mean @ self._axes)
+            matrix = torch.eye(self.x.shape[1]).to(self._leading)
+        if not around:
+            return AttributeProjection(matrix, self._leading.mean(0), around)
+        mean = self._spread.mean(0)
+        if self._axes is not None:
+            matrix, mean = matrix @ self._axes, mean @ self._axes
+        return AttributeProjection(matrix, mean, around)
 
     @cached_property
     def _directions(self) -> Tensor | None:

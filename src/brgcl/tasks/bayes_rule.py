@@ -9,7 +9,7 @@ neighbours help to predict. docs/label-noise.md gives the reasons.
 
 import copy
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from torch import Tensor
 from torch_geometric.data import Data
 
@@ -230,12 +230,18 @@ def fit_logistic(
         return float(-(t * log_p).sum() / L + (ridge * weight[:D]).sum() / 2), gradient.ravel()
 
     options = {"maxiter": 200, "gtol": 1e-5, "ftol": tolerance}
-    with threadpool_limits(limits=1):
+    with thread_pools().limit(limits=1):
         start = np.zeros((D + 1) * C)
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     weight = torch.from_numpy(found.x.reshape(D + 1, C)).to(x)
 
     return partial(linear_probabilities, weight, present, targets.shape[1])
+
+
+@cache
+def thread_pools() -> ThreadpoolController:
+    """Return the libraries that compute in threads; finding them costs more than a small fit."""
+    return ThreadpoolController()
 
 
 def linear_probabilities(weight: Tensor, present: Tensor, num_classes: int, z: Tensor) -> Tensor:

@@ -100,7 +100,7 @@ def check_classes(
     if len(single):
         raise InputError(
             f"class {class_name(classes.tolist()[single[0]], graph)!r} has a single label; "
-            "give it another one or leave it unlabelled (-1)"
+            "add a second label or leave the node unlabelled (-1)"
         )
     return classes, codes
 

@@ -1,30 +1,30 @@
 """Classify nodes from their representations and labels that may be wrong.
 
-Six named classifiers:
+There are six named classifiers:
 
-    bayes      logistic regression on labels as far as a label-noise model believes them, smoothed
-               over the graph as far as neighbours help (`bayes_rule.py`, docs/label-noise.md)
-    bayes-clusters   the same, the model starting from clusters, each matched with one class
-    centroid   nearest class mean by cosine; averages label noise away
+    bayes      logistic regression that trusts labels as far as a label-noise model believes them,
+               smoothed over the graph if neighbours help (`bayes_rule.py`, docs/label-noise.md)
+    bayes-clusters   the same, but the model starts from clusters, each matched with one class
+    centroid   nearest class mean by cosine; averages out label noise
     logistic   logistic regression with a strong penalty
     logistic+  logistic regression with a weak penalty
     mlp        the paper's two-layer perceptron, trained on propagated soft labels
 
-`rule="auto"`, the default, takes bayes. Where the graph has attributes it puts them, averaged over
-the graph, beside the representations; where neighbours are found to be of other classes it may fit
-bayes to the attributes of the nodes instead (`own_attributes.py`). Where there are validation
-labels it moves on to bayes-clusters, centroid, logistic, mlp or the attributes if that one is right
-on clearly more of them: by at least two standard errors of the paired difference. A tie, or a few
+`rule="auto"`, the default, uses bayes. If the graph has attributes, it adds them, averaged over
+the graph, to the representations. If neighbours turn out to belong to other classes, it may fit
+bayes to the attributes of the nodes instead (`own_attributes.py`). If there are validation
+labels, it uses bayes-clusters, centroid, logistic, mlp or the attributes if that one is right on
+clearly more of them: by at least two standard errors of the paired difference. A tie, or a few
 nodes more or less, never changes the choice. Labels used to choose are never fitted.
 
-`rule="best"` takes the one of the last four that agrees best with validation labels, however small
-its lead, and lets them choose an epoch of the perceptron too; without them it takes the centroid
-unless another one agrees better in cross-validation by more than one standard error.
+`rule="best"` uses the one of the last four that agrees best with validation labels, however small
+its lead, and lets them choose an epoch of the perceptron too. Without validation labels it uses the
+centroid, unless another one agrees better in cross-validation by more than one standard error.
 
-A seventh, never chosen, is the linear probe by which representations are compared in the
-literature:
+The seventh classifier is the linear probe by which the literature compares representations. It is
+never chosen automatically:
 
-    probe      logistic regression, its penalty one of 21 that validation labels choose
+    probe      logistic regression with one of 21 penalties, chosen by validation labels
 """
 
 from dataclasses import replace
@@ -77,22 +77,22 @@ Chosen = tuple[str, dict[str, float], Predictor]  # its name, the score of each 
 
 
 class NotFittedError(NotFitted, exceptions.NotFittedError):  # type: ignore[misc]  # sklearn is untyped
-    """What brgcl and scikit-learn raise before `fit`, in one."""
+    """The errors that brgcl and scikit-learn raise before `fit`, in one class."""
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # sklearn is untyped
     """Predict the classes of nodes from representations and partly wrong labels.
 
-    A scikit-learn classifier whose rows may be unlabelled: it can be cloned, pickled, searched over
-    and put at the end of a pipeline. What `predict` and `predict_proba` return is of the kind of
-    `z`: a tensor for a tensor, else an array.
+    This is a scikit-learn classifier that accepts unlabelled rows. It can be cloned, pickled, used
+    in a search over settings, and put at the end of a pipeline. `predict` and `predict_proba`
+    return a tensor if `z` is a tensor, otherwise an array.
 
     Args:
-        rule: "bayes", "bayes-clusters", "centroid", "logistic", "logistic+", "mlp", or how to
-            choose among them: "auto" or "best"; "probe" for the linear probe.
-        soft_labels: Targets of the perceptron: labels propagated over the graph with rows summing
-            to 1 ("normalize"), the paper's softmax of them ("softmax"), or the labels as given
-            ("hard"). Without a graph they are as given.
+        rule: "bayes", "bayes-clusters", "centroid", "logistic", "logistic+" or "mlp"; "auto" or
+            "best" to choose among them; "probe" for the linear probe.
+        soft_labels: Targets of the perceptron: labels propagated over the graph and scaled to row
+            sums of 1 ("normalize"), their softmax as in the paper ("softmax"), or the labels as
+            given ("hard"). Without a graph, the labels as given are used.
         hidden: Units of the perceptron.
         epochs: Training epochs of the perceptron.
         alpha: Teleport probability of the propagation.
@@ -101,10 +101,11 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     Attributes:
         classes_: The classes that have labels, sorted, `(C,)`.
-        num_classes_: C.
-        n_features_in_: Columns of `z`.
-        rule_: Name of the classifier that was taken.
-        scores_: Agreement of each candidate with the labels it was chosen by; empty if none was.
+        num_classes_: Number of classes, C.
+        n_features_in_: Number of columns of `z`.
+        rule_: Name of the chosen classifier.
+        scores_: Agreement of each candidate with the labels that chose; empty if nothing was
+            chosen.
 
     Example:
         >>> z = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.8]])
@@ -150,12 +151,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             z: Representations: a tensor, an array or a DataFrame, `(N, D)`.
             labels: Observed labels, integers or names, `(N,)`; unlabelled are -1 and missing
                 values (None, NaN, "").
-            graph: The graph, for soft labels.
+            graph: The graph.
             validation: Labels that only choose the classifier (and its epoch under "best" and
                 "mlp", and its penalty under "probe"), -1 = none, `(N,)`.
 
         Raises:
-            InputError: A parameter, `z` or the labels break a rule that the message states.
+            InputError: A parameter, `z` or the labels are invalid; the message says how.
         """
         self.check_settings()
         rows = check_representations(z)
@@ -183,14 +184,14 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return proba if isinstance(z, Tensor) else proba.cpu().numpy()
 
     def predict(self, z: Any) -> Any:
-        """Return the most probable class of each node, `(N,)`; names always as an array."""
+        """Return the most probable class of each node, `(N,)`; class names are always an array."""
         codes = self._probabilities(z).argmax(1)
         if isinstance(z, Tensor) and self.classes_.dtype.kind in "iu":
             return torch.from_numpy(self.classes_).long().to(codes.device)[codes]
         return self.classes_[codes.cpu().numpy()]
 
     def score(self, z: Any, labels: Any, sample_weight: Any = None) -> float:
-        """Return the share of labelled nodes whose prediction is their label."""
+        """Return the accuracy on the labelled nodes."""
         predicted = self._probabilities(z).argmax(1).cpu().numpy()
         classes, codes = encode_classes(labels, len(predicted))
         known = codes >= 0
@@ -217,7 +218,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
             names = AUTO_CANDIDATES if self.rule == "auto" else CANDIDATES
             fitted: dict[str, Predictor] = {name: self._fit_rule(name, rows) for name in names}
             if self.rule == "auto":
-                fitted |= own_attributes.fit_attributes(rows, fitted["bayes"], always=True)
+                fitted |= own_attributes.fit_attributes(rows, fitted["bayes"])
             right = choose.right_nodes({name: f(rows.z) for name, f in fitted.items()}, validation)
             name = choose.most_cautious(right) if self.rule == "auto" else choose.most_right(right)
             return name, choose.shares(right), fitted[name]
@@ -231,17 +232,16 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return name, choose.shares(right), self._fit_rule(name, rows)
 
     def _choose_rows(self, rows: LabelledRows) -> Chosen:
-        """Take representations; where edges say little, attributes unless those are clearly better.
+        """Take representations, or where edges say little what is clearly better.
 
         All have predicted the same labels without having seen them.
         """
-        by_rows = own_attributes.fit_joined(rows)
-        fitted = own_attributes.fit_attributes(rows, by_rows)
-        if not fitted:
-            return "bayes", {}, by_rows
-        right = {name: f.right for name, f in fitted.items()} | {"bayes": by_rows.right}
+        fitted = own_attributes.fit_where_edges_mislead(rows, own_attributes.fit_joined(rows))
+        if len(fitted) == 1:
+            return "bayes", {}, fitted["bayes"]
+        right = {name: fit.right for name, fit in fitted.items()}
         name = choose.most_cautious(right)
-        return name, choose.shares(right), fitted.get(name, by_rows)
+        return name, choose.shares(right), fitted[name]
 
     def _choose_held_out(self, right: dict[str, Tensor]) -> str:
         return (

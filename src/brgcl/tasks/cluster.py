@@ -1,4 +1,4 @@
-"""Clusters of nodes from their representations: K-means, or a number that is found."""
+"""Cluster nodes by their representations: K-means, or clusters whose number is inferred."""
 
 import logging
 import warnings
@@ -34,22 +34,22 @@ def cluster(
 
     Args:
         z: Node representations: a tensor, an array or a DataFrame, `(N, D)`.
-        num_clusters: `K`, for K-means; `None` finds it (`number_of_clusters`).
-        graph: Average the rows over this graph first, unless they form groups that are apart by
-            themselves (`has_plateau`), where neighbours can only blur them.
-        price: Where K is not given, the share of the scatter that a cluster must explain; `None`
-            looks for a number that does not depend on the price, else takes 0.03.
-        stability: Where K is not given, also compare the clusters of random halves.
-        seed: Fixes all that is random.
-        normalize: Scale each row of `z` to unit length first and, where K is not given, subtract
-            their mean and scale again.
+        num_clusters: Number of clusters `K` for K-means; `None` infers it (`number_of_clusters`).
+        graph: Graph over which the rows are averaged first. They are not averaged if they form
+            well-separated groups (`has_plateau`), which averaging could only blur.
+        price: If K is not given, the share of the scatter that a cluster must explain. `None`
+            looks for a number that does not depend on the price, and uses 0.03 if there is none.
+        stability: If K is not given, also compare the clusters of random halves.
+        seed: Random seed.
+        normalize: Scale each row of `z` to unit length first. If K is not given, also subtract
+            the mean row and scale again.
 
     Returns:
-        The clusters. Where K was not given, a `ClusterNumber`, which also says what K rests on.
+        The clusters. If K is not given, a `ClusterNumber`, which also says how K was found.
 
     Raises:
-        InputError: `z` is no finite matrix, `num_clusters` or `price` is out of range, or the graph
-            has another number of nodes.
+        InputError: `z` is not a finite matrix, `num_clusters` or `price` is out of range, or the
+            graph has another number of nodes.
 
     Example:
         >>> z = torch.eye(5).repeat(20, 1)
@@ -79,22 +79,22 @@ def kmeans(
 ) -> Clustering:
     """Cluster nodes into a given number of clusters by K-means, the best of several starts.
 
-    One thread does the work, since the order in which several add up their parts would show in the
-    last digits: the same seed gives the same clusters.
+    It runs in one thread, so that the same seed gives the same clusters. With several threads, the
+    order of additions would change the last digits.
 
     Args:
         z: Node representations: a tensor, an array or a DataFrame, `(N, D)`.
-        num_clusters: `K`, from 1 to N.
-        seed: Fixes the random starts.
+        num_clusters: Number of clusters `K`, from 1 to N.
+        seed: Seed of the random starts.
         n_init: Number of starts; the one with the lowest inertia is kept.
         normalize: Scale each row of `z` to unit length first.
 
     Returns:
-        The clusters, with centres in float32; fewer than `num_clusters` where `z` has fewer
-        distinct rows, which is logged as a warning.
+        The clusters, with centres in float32. If `z` has fewer than `num_clusters` distinct rows,
+        there are fewer clusters, and a warning is logged.
 
     Raises:
-        InputError: `z` is no finite matrix, or `num_clusters` or `n_init` is out of range.
+        InputError: `z` is not a finite matrix, or `num_clusters` or `n_init` is out of range.
     """
     from sklearn.cluster import KMeans
     from sklearn.exceptions import ConvergenceWarning

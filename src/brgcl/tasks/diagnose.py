@@ -34,16 +34,16 @@ CANNOT_JUDGE = {
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found of one kind of noise.
+    """The result for one kind of noise.
 
     Attributes:
         kind: "labels", "edges" or "attributes".
         sentence: The verdict in words.
-        noisy: Whether there is a sign of noise; None where it could not be judged.
+        noisy: Whether there is a sign of noise; None if it could not be judged.
         rate: Estimated share of wrong ones, or None.
         interval: Interval of the rate, or None.
-        num_judged: How many were judged.
-        num_suspects: How many of them are flagged.
+        num_judged: Number of judged ones.
+        num_suspects: Number of flagged ones.
     """
 
     kind: str
@@ -98,16 +98,17 @@ def diagnose(
     seed: int = 0,
     report: "Report | None" = None,
 ) -> Diagnosis:
-    """Say which noise a graph has, and how much.
+    """Estimate how many labels, edges and attributes of a graph are wrong.
 
     Args:
         graph: The graph, with attributes.
-        z: Representations `(N, D)`; without them labels and edges are judged by smoothed
-            attributes alone.
-        labels: Labels to judge, integers or names, -1 = unlabelled, `(N,)`; None judges none.
+        z: Representations `(N, D)`. Without them, labels and edges are judged by smoothed
+            attributes only.
+        labels: Labels to judge, integers or names, -1 = unlabelled, `(N,)`; None judges no labels.
         fdr: Accepted share of false alarms among the flagged ones.
-        seed: Seed of everything random.
-        report: Called with kinds of noise done, kinds in all, and which is next.
+        seed: Random seed.
+        report: Progress callback, called with the number of kinds of noise done, their total, and
+            the next kind.
 
     Example:
         >>> import brgcl
@@ -169,7 +170,9 @@ def _finding(kind: str, summary: Mapping[Any, Any]) -> Finding:
     noisy = low > NEGLIGIBLE
     if noisy:
         count = (
-            f"{suspects:,} of {judged:,} are flagged" if suspects else "none can be named for sure"
+            f"{suspects:,} of {judged:,} are flagged"
+            if suspects
+            else "none is certain enough to flag"
         )
         about = f"About {_percent(summary['estimated_rate'])} of the {WRONG[kind]}"
         sentence = f"{about} ({_percent(low)} to {_percent(high)}); {count}."

@@ -47,14 +47,14 @@ def find_edge_errors(
 ) -> "pd.DataFrame":
     """List all edges, the most suspicious first, and flag those that are probably wrong.
 
-    Direction, repetitions, loops and weights of edges play no role. Labels are not used to judge,
-    so that wrong labels are not taken for wrong edges. The cost is linear in the edges (times the
-    arboricity of the graph, for common neighbours).
+    Direction, duplicates, loops and weights of edges are ignored. Labels are not used to judge
+    edges, so wrong labels are not mistaken for wrong edges. The cost is linear in the edges (times
+    the arboricity of the graph, for common neighbours).
 
     Args:
-        z: Representations `(N, D)`; they say which attributes matter. None does without.
+        z: Representations `(N, D)`, which show which attributes matter; None uses attributes only.
         graph: The graph, with attributes.
-        labels: Labels `(N,)`, integers or names, -1 = unlabelled, to be shown beside each edge.
+        labels: Labels `(N,)`, integers or names, -1 = unlabelled, to show beside each edge.
         fdr: Accepted share of right edges among the flagged ones.
         seed: Seed of folds and random pairs.
 
@@ -63,12 +63,12 @@ def find_edge_errors(
         is right), `is_error`, `attribute_cosine` (weighted attributes of the two ends),
         `others_cosine` (means over their other neighbours in the smoothed space, NaN without),
         `common_neighbours`, `source_label` and `target_label` if there are labels, and `evidence`,
-        a sentence. `attrs` holds `judged`, `num_judged`, `num_suspects`, `estimated_rate` and its
-        `interval` (see docs/diagnosis.md), `fdr_target` and `fdr_estimated`. Where attributes say
-        nothing about edges, `judged` is False, all scores are NaN and nothing is flagged.
+        a sentence. `attrs` has `judged`, `num_judged`, `num_suspects`, `estimated_rate` and its
+        `interval` (see docs/diagnosis.md), `fdr_target` and `fdr_estimated`. If attributes carry no
+        information about edges, `judged` is False, all scores are NaN and nothing is flagged.
 
     Raises:
-        InputError: There are fewer than 50 edges, or hardly a pair without one.
+        InputError: There are fewer than 50 edges, or hardly any pair of nodes without an edge.
     """
     import pandas as pd
 

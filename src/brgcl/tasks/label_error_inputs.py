@@ -30,13 +30,18 @@ def representations(z: Any) -> list[Tensor]:
     return [center_rows(one, one.mean(0)) for one in zs]
 
 
-def at_least_two_classes(labels: Any, num_nodes: int) -> tuple[Classes, Codes]:
-    """Number the classes as `encode_classes` does; one class alone cannot be judged."""
+LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
+
+
+def enough_labels(labels: Any, num_nodes: int) -> tuple[Classes, Codes]:
+    """Number the classes as `encode_classes` does; one class, or a few labels, cannot be judged."""
     classes, codes = encode_classes(labels, num_nodes)
     if len(classes) == 0:
         raise InputError("no node has a label; label some, in two classes or more")
     if len(classes) == 1:
         raise InputError("all labels are the same; to judge them takes two classes or more")
+    if np.bincount(codes[codes >= 0]).max() < LEAST_LABELS:
+        raise InputError(f"no class has {LEAST_LABELS} labels or more; label more nodes of a class")
     return classes, codes
 
 
@@ -98,8 +103,12 @@ def probabilities(pred_probs: Any, num_nodes: int, classes: Classes) -> Tensor:
     """Rows that sum to 1, one column per class, `(N, C)`.
 
     The columns given are those of the classes in sorted order or, where classes are numbers, one
-    for each number.
+    for each number; those of a data frame that have the names of the classes may be in any order.
     """
+    if hasattr(pred_probs, "columns"):
+        if set(pred_probs.columns) == set(classes.tolist()):
+            pred_probs = pred_probs[classes.tolist()]
+        pred_probs = np.array(pred_probs)
     p = torch.as_tensor(pred_probs).detach().cpu().double()
     C, numbered = len(classes), classes.dtype.kind in "iu"
     fits = p.ndim == 2 and len(p) == num_nodes

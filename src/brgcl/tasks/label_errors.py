@@ -1,14 +1,13 @@
 """Find labels that are probably wrong.
 
-Every labelled node is predicted without its own label (`out_of_fold.py`): p_i. What the label adds
-is P(l_i | true class), a transition matrix T estimated from labels outside the node's fold:
+Every labelled node is predicted without its own label (`out_of_fold.py`), which gives p_i. The
+label adds P(l_i | true class), a transition matrix T estimated from labels outside the node's fold:
 
     q_ic ~ p_ic T_{c, l_i}
 
-The score of a label is q_{i, l_i}, the probability that it is right, after what chance explains is
-taken off (`less_chance`). The labels with the lowest
-scores are called errors as long as at most a share `fdr` of them is expected to be right.
-docs/find-errors.md explains each step.
+The score of a label is q_{i, l_i}, the probability that it is right, after a correction for chance
+(`less_chance`). The labels with the lowest scores are flagged as long as at most a share `fdr` of
+them is expected to be right. docs/find-errors.md explains each step.
 """
 
 import logging
@@ -31,10 +30,11 @@ from brgcl.tasks.attribute_rows import principal_rows
 from brgcl.tasks.checks import class_name
 from brgcl.tasks.evidence import evidence_columns
 from brgcl.tasks.label_error_inputs import (
-    at_least_two_classes,
+    LEAST_LABELS,
     attributes,
     confidences,
     earlier,
+    enough_labels,
     mask,
     probabilities,
     representations,
@@ -60,27 +60,26 @@ if TYPE_CHECKING:
 log = logging.getLogger("brgcl")
 COLUMNS = 64  # principal components that classifiers see where labels are many
 MOST_RAISED = 7.0  # logarithm of the factor by which odds of given labels are raised at most
-LEAST_LABELS = 4  # of a class; labels of a smaller one are not judged
 
 
 @dataclass(frozen=True)
 class LabelErrors:
-    """What is known about the given labels.
+    """Results on the given labels.
 
     Attributes:
         frame: One row per labelled node, the most suspicious first; see `find_label_errors`.
         class_names: Name of each class, C of them.
         nodes: The labelled nodes in the order of the graph, `(L,)`.
-        given: Their given labels as places in `class_names`, `(L,)`.
-        pred_probs: Probabilities of the classes without the node's own label, `(L, C)`.
-        posterior: The same given the own label, `(L, C)`.
+        given: Their given labels as positions in `class_names`, `(L,)`.
+        pred_probs: Class probabilities without the node's own label, `(L, C)`.
+        posterior: Class probabilities given the node's own label, `(L, C)`.
         transition: Row = true class, column = given label, `(C, C)`.
         error_rate: Estimated share of wrong labels.
         error_interval: Its 95 % interval.
-        error_rate_by_class: The share among the labels of each class that could be judged.
-        fdr_target: Share of right labels that is allowed among those called errors.
-        fdr_estimated: Share of right labels that is expected among them.
-        not_judged: Classes with too few labels to judge them.
+        error_rate_by_class: The share for each class that could be judged.
+        fdr_target: Share of right labels allowed among the flagged ones.
+        fdr_estimated: Share of right labels expected among the flagged ones.
+        not_judged: Classes with too few labels to judge.
     """
 
     frame: "pd.DataFrame"
@@ -145,26 +144,26 @@ def find_label_errors(
     """List all labelled nodes, the most suspicious first, and flag the labels that are wrong.
 
     Args:
-        z: Representations, `(N, D)`, or a list of several; best learned without the labels.
+        z: Representations, `(N, D)`, or a list of several, preferably learned without labels.
         labels: Observed labels, integers or names, -1 or None = unlabelled, `(N,)`.
-        graph: The graph: neighbours, attributes, and the ids and class names it carries.
+        graph: The graph, with neighbours, attributes, ids and class names.
         pred_probs: Class probabilities of every node, `(N, C)`, from a model that was fitted
-            without the node's own label; they are used instead of ours.
+            without the node's own label. They replace the predictions of brgcl.
         certain: Mask of labels that are known to be right, `(N,)`.
-        labels_before: Labels as they were before somebody decided on the certain ones, `(N,)`;
-            they show how labels are confused.
+        labels_before: Labels before the certain ones were decided, `(N,)`; they show how labels
+            are confused.
         confidence: Confidence of each node in its cluster, `(N,)`; it is only shown.
-        fdr: Share of right labels that is allowed among those flagged.
+        fdr: Share of right labels allowed among the flagged ones.
         seed: Seed of the cross-validation.
-        report: Called with fits done, fits in all, and a few words.
+        report: Progress callback, called with the number of fits done, their total, and a text.
 
     Returns:
-        One row per labelled node: `node` (its id), `given` and `suggested` (class names where
+        One row per labelled node: `node` (its id), `given` and `suggested` (class names if
         known), `probability` of the suggested class, `score` in [0, 1], the probability that the
-        given label is right, `is_error`, whether it is flagged, and evidence: the shares
+        given label is right, `is_error`, whether it is flagged, and the evidence: the shares
         `neighbours_given` and `neighbours_suggested` of the labelled neighbours with that label,
         the `nearest` labelled nodes, `prototype_confidence` and a sentence, `evidence`.
-        `frame.attrs` holds the summary `LabelErrors.to_dict()`.
+        `frame.attrs` has the summary `LabelErrors.to_dict()`.
     """
     return judge_labels(
         z, labels, graph=graph, pred_probs=pred_probs, certain=certain,
@@ -185,12 +184,12 @@ def judge_labels(
     seed: int = 0,
     report: Report | None = None,
 ) -> LabelErrors:
-    """Like `find_label_errors`; return everything that is known about the labels."""
+    """Judge labels like `find_label_errors`, and return all results as a `LabelErrors`."""
     if not 0 <= fdr < 1:
         raise InputError(f"fdr must be in [0, 1), got {fdr!r}")
     zs = representations(z)
     N = len(zs[0])
-    classes, codes = at_least_two_classes(labels, N)
+    classes, codes = enough_labels(labels, N)
     given, right = torch.from_numpy(codes), mask(certain, N)
     before = earlier(labels_before, classes, N)
     shown = confidences(confidence, N)
@@ -265,8 +264,8 @@ def _judge(
         pred_probs=found.p,
         posterior=q,
         transition=estimated_transition(q[known], observed, transition_prior(len(given), C)),
-        error_rate=1 - float(score[judged].mean()) if bool(judged.any()) else 0.0,
-        error_interval=noise_interval(score[judged]) if bool(judged.any()) else (0.0, 1.0),
+        error_rate=1 - float(score[judged].mean()),
+        error_interval=noise_interval(score[judged]),
         error_rate_by_class={names[c]: 1 - float(s.mean()) for c, s in among.items() if len(s)},
         fdr_target=float(fdr),
         fdr_estimated=float(score[is_error].mean()) if bool(is_error.any()) else 0.0,
@@ -286,11 +285,12 @@ def _judge(
 
 
 def less_chance(q: Tensor, one_hot: Tensor, doubted: Tensor, chance: float) -> Tensor:
-    """Raise the odds of the given labels until no more are wrong than chance leaves unexplained.
+    """Raise the odds of the given labels to correct the share of wrong labels for chance.
 
-    If a share e is called wrong, and a share b would be if all labels were right, then e' with
-    e = b + (1 - b) e' is. The odds of all given labels are raised by the same factor, so that their
-    order stays. At most half of e is taken off, since b is a guess, too.
+    If a share e of the labels looks wrong, and a share b would look wrong if all labels were right,
+    then the share e' with e = b + (1 - b) e' is wrong. The odds of all given labels are raised by
+    the same factor, so their order does not change. At most half of e is removed, because b is an
+    estimate, too.
 
     Args:
         q: Posteriors, `(L, C)`.

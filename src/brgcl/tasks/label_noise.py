@@ -22,6 +22,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.errors import InputError
+from brgcl.machine import memory
 from brgcl.method.sparse import Matrix, csr_tensor
 from brgcl.tasks.checks import check_labels, check_representations, transition_of
 
@@ -46,11 +47,11 @@ class LabelNoiseModel:
         nodes_: Labelled nodes, `(L,)`.
         given_: Their given labels, `(L,)`.
         posterior_: Posterior of their true classes, `(L, C)`.
-        class_probabilities_: Class probabilities of all nodes, their own labels aside, `(N, C)`.
+        class_probabilities_: Class probabilities of all nodes without their own labels, `(N, C)`.
         transition_: T, row = true class, column = given label, `(C, C)`.
         noise_rate_: Estimated share e of wrong labels.
         noise_interval_: Its 95 % interval.
-        coupling_: kappa; 0 where neighbours are not found to help.
+        coupling_: kappa; 0 if neighbours do not help.
 
     Example:
         >>> z = torch.tensor([[1, 0.1], [1, 0], [0.9, 0.1], [0, 1], [0.1, 1], [1, 0.2]])
@@ -89,14 +90,20 @@ class LabelNoiseModel:
         """Fit the model to representations and given labels.
 
         Args:
-            z: Representations, `(N, D)`, best centred.
+            z: Representations, `(N, D)`, preferably centred.
             labels: Given labels in `0..C-1`, -1 = unlabelled, `(N,)`. A class may have a single
                 label.
-            graph: The graph. Neighbours count as far as they help to predict held-out labels.
+            graph: The graph. Neighbours are used as far as they help to predict held-out labels.
         """
         z, labels = check_representations(z), check_labels(labels, len(z), least=1)
         neighbours = None if graph is None else without_loops(transition_of(graph, len(z)))
         C, kappa = int(labels.max()) + 1, 0.0
+        available = memory()
+        if available is not None and 8 * C * (len(z) + C) > available:
+            raise InputError(
+                f"labels reach class {C - 1:,}, and there is not enough memory for so many; number "
+                "the classes, e.g. with numpy.unique(labels, return_inverse=True)"
+            )
         if neighbours is not None:
             log_p, around, given = [], [], []
             for held_out in folds(labels):

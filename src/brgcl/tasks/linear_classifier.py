@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from brgcl.atomic_files import read_tensors, refusing_damage, write_tensors
 from brgcl.errors import InputError
 from brgcl.method.attributes import Preparation
-from brgcl.tasks.attribute_rows import AroundProjection
+from brgcl.tasks.attribute_rows import AttributeProjection
 from brgcl.tasks.bayes_rule import BayesFit, linear_probabilities, mean_field
 from brgcl.tasks.checks import check_representations, transition_of
 from brgcl.tasks.classifiers import (
@@ -24,6 +24,7 @@ from brgcl.tasks.classifiers import (
 from brgcl.tasks.classify import NodeClassifier
 from brgcl.tasks.label_noise import log, without_loops
 from brgcl.tasks.own_attributes import ByAttributes, JoinedFit, join_rows, of_graph
+from brgcl.tasks.rules import ATTRIBUTE_RULES
 
 FORMAT = "brgcl-classifier-2"  # 1 had no attributes
 
@@ -33,7 +34,7 @@ class LinearClassifier:
     """Class probabilities softmax(z W + b), smoothed over the graph of the nodes.
 
     Where it was fitted to attributes too, [z, a / 2] at unit length takes the place of z, a being
-    the attributes around a node (`own_attributes.py`).
+    the attributes around a node (`own_attributes.py`); where to attributes alone, rows of these do.
 
     Attributes:
         weight: W, `(D, C)`.
@@ -42,7 +43,7 @@ class LinearClassifier:
         coupling: How far neighbours count; 0 = not at all (see `bayes_rule`).
         rule: Name of the classifier in `NodeClassifier`.
         scaling: How attributes are scaled; None where it does not see any.
-        projection: What takes scaled attributes to those around a node; None likewise.
+        projection: What takes scaled attributes to rows of few columns; None likewise.
     """
 
     weight: Tensor
@@ -51,7 +52,7 @@ class LinearClassifier:
     coupling: float
     rule: str
     scaling: Preparation | None = None
-    projection: AroundProjection | None = None
+    projection: AttributeProjection | None = None
 
     @classmethod
     def of(
@@ -63,13 +64,11 @@ class LinearClassifier:
             classifier: A fitted classifier whose labels were numbers of classes.
             class_names: Names of all classes.
         """
-        predictor, coupling, rule = classifier._predictor, 0.0, classifier.rule_
+        predictor, coupling = classifier._predictor, 0.0
         scaling = projection = None
-        if isinstance(predictor, ByAttributes):  # nodes that it has not seen go by their rows
-            predictor, rule = predictor.others, "bayes"
-        if isinstance(predictor, JoinedFit):
+        if isinstance(predictor, JoinedFit | ByAttributes):
             scaling, projection = classifier._scaling, predictor.projection
-            predictor = predictor.joined
+            predictor = predictor.joined if isinstance(predictor, JoinedFit) else predictor.fit
         if isinstance(predictor, BayesFit):
             coupling, predictor = predictor.coupling, predictor.predictor
         parts = _linear_parts(predictor) if isinstance(predictor, partial) else None
@@ -79,7 +78,8 @@ class LinearClassifier:
         places = torch.as_tensor(classifier.classes_).long()
         every = weight.new_zeros(len(weight), len(class_names)).index_copy(1, places, weight)
         absent = bias.new_full((len(class_names),), -torch.inf).index_copy(0, places, bias)
-        return cls(every, absent, tuple(class_names), coupling, rule, scaling, projection)
+        names, rule = tuple(class_names), classifier.rule_
+        return cls(every, absent, names, coupling, rule, scaling, projection)
 
     def predict_proba(self, z: Tensor, graph: Data | None = None) -> Tensor:
         """Class probabilities, `(N, C)`.
@@ -89,15 +89,7 @@ class LinearClassifier:
             graph: The graph of these nodes, over which probabilities are smoothed; needed if the
                 classifier was fitted to attributes.
         """
-        rows, expected = check_representations(z), len(self.weight)
-        if self.projection is not None:
-            expected -= len(self.projection.offset)
-        if rows.shape[1] != expected:
-            raise InputError(
-                f"z has {rows.shape[1]} columns but the classifier was fitted with {expected}"
-            )
-        if self.projection is not None:
-            rows = join_rows(rows, self._around(graph, len(rows)))
+        rows = self._seen(check_representations(z), graph)
         present = self.bias.isfinite().nonzero().squeeze(1)
         p = (rows @ self.weight[:, present] + self.bias[present]).softmax(1)
         if graph is not None and self.coupling > 0:
@@ -105,15 +97,31 @@ class LinearClassifier:
             p = mean_field(log(p), neighbours, self.coupling).exp()
         return p.new_zeros(len(rows), len(self.bias)).index_copy(1, present, p)
 
-    def _around(self, graph: Data | None, num_nodes: int) -> Tensor:
-        assert self.projection is not None
+    def _seen(self, z: Tensor, graph: Data | None) -> Tensor:
+        """What the classifier sees of the nodes, `(N, D)`."""
+        by_attributes = self.rule in ATTRIBUTE_RULES
+        expected = len(self.weight)
+        if self.projection is not None:
+            expected -= len(self.projection.offset)
+        if not by_attributes and z.shape[1] != expected:
+            raise InputError(
+                f"z has {z.shape[1]} columns but the classifier was fitted with {expected}"
+            )
+        if self.projection is None:
+            return z
+        rows = self._of_attributes(self.projection, graph, len(z))
+        return rows if by_attributes else join_rows(z, rows)
+
+    def _of_attributes(
+        self, projection: AttributeProjection, graph: Data | None, num_nodes: int
+    ) -> Tensor:
         x = None if graph is None else of_graph(graph, self.scaling)
-        if graph is None or x is None or x.shape[1] != len(self.projection.matrix):
+        if graph is None or x is None or x.shape[1] != len(projection.matrix):
             raise InputError(
                 "the classifier was fitted to attributes: give the graph of the nodes, with the "
-                f"same {len(self.projection.matrix)} attributes"
+                f"same {len(projection.matrix)} attributes"
             )
-        return self.projection.apply(x, transition_of(graph, num_nodes))
+        return projection.apply(x, transition_of(graph, num_nodes))
 
     def save(self, path: Path) -> None:
         """Write the classifier into a safetensors file."""
@@ -135,11 +143,12 @@ class LinearClassifier:
         with refusing_damage(path, "classify again"):
             tensors, about = read_tensors(path)
             if about.get("format") != FORMAT:
-                raise InputError(f"'{path}' is no classifier of this version ({FORMAT})")
+                raise InputError(f"'{path}' is not a classifier of this version ({FORMAT})")
             scaling = projection = None
             if "scaling" in about:
                 scaling = Preparation(about["scaling"], tensors.get("mean"), tensors.get("scale"))
-                projection = AroundProjection(tensors["matrix"], tensors["offset"])
+                around = about["rule"] != ATTRIBUTE_RULES[0]
+                projection = AttributeProjection(tensors["matrix"], tensors["offset"], around)
             return cls(
                 tensors["weight"], tensors["bias"], tuple(about["class_names"]),
                 float(about["coupling"]), str(about["rule"]), scaling, projection,

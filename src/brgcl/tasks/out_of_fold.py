@@ -46,7 +46,7 @@ STEPS = 300  # of EM for the weights and the transition matrix, at most
 FIRST = 10  # of them that change the weights alone
 SETTLED = 1e-4  # the largest change of T in the last step
 CLEAREST = 20  # a twentieth of the labels, split over the classes, are those of clearest class
-LEAST_CLEAREST = 50  # of each class; of fewer nothing is concluded
+LEAST_CLEAREST = 30  # of each class; of fewer nothing is concluded
 UNEXPLAINED = 0.05  # labels of clearest class that are wrong beyond what T says, as a share
 CONTRADICTION = 0.2  # the same where T is not to be trusted at all
 ANCHORED = 3, 60  # times that T follows labels of clearest class, and steps for w after each
@@ -393,7 +393,7 @@ def unexplained_errors(p: Tensor, T: Tensor, given: Tensor) -> float:
 
     Returns:
         T_cc less the share of labels that name c, mean over classes; 0 where labels are too few to
-        tell, less than fifty of each class.
+        tell, less than thirty of each class.
     """
     if len(clearest_nodes(p)) == 0:
         return 0.0

@@ -15,12 +15,13 @@ between nodes of one class, b between nodes of different classes and e between n
 is the share of neighbours in the same class, and a = (h - r) / (1 - r) the assortativity of the
 graph by class (Newman, Mixing patterns in networks, 2003), where r is the share among all pairs. w,
 b and r come from pairs of labelled nodes: a line through the cosines of pairs over the probability
-that their true classes agree, which the label-noise model gives. Where a is small, the classifier
-is also fitted to the attributes themselves ("attributes") and to attributes averaged widely over
-the graph ("smoothed attributes"). Each is taken in place of the one before only if it is right on
-clearly more of the labels held out, and the representations come last. On most graphs that people
-study neighbours are more alike than their classes explain. There a is far above 1, and nothing else
-is tried.
+that their true classes agree, given their two labels (a regression calibrated for wrong labels).
+
+On most graphs that people study neighbours are more alike than their classes explain. There a is
+above 1, and nothing else is tried. Below .6 the classifier is also fitted to the attributes
+themselves ("attributes") and to attributes averaged widely over the graph ("smoothed attributes").
+Each classifier is taken in place of the one before only if it is right on clearly more of the
+labels held out. The representations come first, and last where a is small.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +35,7 @@ from brgcl.data.attributes import checked_attributes
 from brgcl.method.attributes import Preparation, learn_preparation
 from brgcl.method.inputs import scale
 from brgcl.method.sparse import Matrix, take_rows
-from brgcl.tasks.attribute_rows import AroundProjection, AttributeViews
+from brgcl.tasks.attribute_rows import AttributeProjection, AttributeViews
 from brgcl.tasks.bayes_rule import BayesFit, believe, fit_target
 from brgcl.tasks.checks import check_representations, transition_of
 from brgcl.tasks.classifiers import LabelledRows, Predictor
@@ -42,8 +43,8 @@ from brgcl.tasks.cluster import kmeans
 from brgcl.tasks.label_noise import LabelNoiseModel
 from brgcl.tasks.rules import ATTRIBUTE_RULES
 
-LOW_ASSORTATIVITY = 0.25  # below it attributes are tried too
-WRONG_LABELS = 3.0  # w - b is smaller by up to this factor where labels are wrong
+ENOUGH = 0.6  # assortativity below which attributes are tried too
+LOW = 0.25  # below it they are preferred to representations
 SAMPLE = 2000  # edges, and labelled nodes, that are looked at
 CLUSTERED = 10_000  # rows that are clustered for a start of EM
 WEIGHT = 0.5  # of the attributes around a node beside its representation; .3 to 1 measured alike
@@ -63,7 +64,7 @@ class JoinedFit:
     joined: BayesFit
     alone: BayesFit
     around: Tensor
-    projection: AroundProjection
+    projection: AttributeProjection
 
     @property
     def right(self) -> Tensor:
@@ -104,7 +105,7 @@ def fit_joined(rows: LabelledRows, *, clusters: bool = False) -> JoinedFit | Bay
 
     if rows.attributes is None:
         return fit(z)
-    around, projection = rows.attributes.around, rows.attributes.projection
+    around, projection = rows.attributes.around, rows.attributes.projection(around=True)
     joined = fit(join_rows(z, around))
     alone = replace(joined, predictor=fit_target(joined.target, z, joined.noise, None))
     return JoinedFit(joined, alone, around, projection)
@@ -122,18 +123,25 @@ class ByAttributes:
     """Class probabilities of the nodes of a graph by their attributes; of other rows by theirs.
 
     Attributes:
-        probabilities: Class probabilities of the nodes, `(N, C)`.
-        right: Which of the labels that were held out they predict, `(n,)`.
+        fit: What classifies rows of attributes.
+        rows: Those of the nodes, `(N, <= 256)`.
+        projection: What finds them for the nodes of another graph.
         others: What classifies other rows.
     """
 
-    probabilities: Tensor
-    right: Tensor
+    fit: BayesFit
+    rows: Tensor
+    projection: AttributeProjection
     others: Predictor
+
+    @property
+    def right(self) -> Tensor:
+        """Which of the labels that were held out it predicts, `(n,)`."""
+        return self.fit.right
 
     def __call__(self, z: Tensor) -> Tensor:
         """Return class probabilities, `(N, C)`; N rows are taken for the nodes of the graph."""
-        return self.probabilities if len(z) == len(self.probabilities) else self.others(z)
+        return self.fit(self.rows) if len(z) == len(self.rows) else self.others(z)
 
 
 def of_graph(graph: Data, scaling: Preparation | None = None) -> Matrix | None:
@@ -165,39 +173,66 @@ def rows_of_rule(rule: str, z: Tensor, graph: Data) -> Tensor:
     return join_rows(check_representations(z), views.around)
 
 
-def fit_attributes(
-    rows: LabelledRows, by_rows: Predictor, *, always: bool = False
-) -> dict[str, ByAttributes]:
-    """Fit the classifier to attributes, where edges say little; to none where they say enough.
+def fit_where_edges_mislead(
+    rows: LabelledRows, by_rows: JoinedFit | BayesFit
+) -> dict[str, JoinedFit | BayesFit | ByAttributes]:
+    """Fit the classifier to attributes too, unless edges follow classes.
+
+    Args:
+        rows: The labelled nodes.
+        by_rows: The classifier of the representations.
+
+    Returns:
+        Name to classifier, the preferred one first.
+    """
+    found = assortativity(rows)
+    if found >= ENOUGH:
+        return {"bayes": by_rows}
+    by_attributes = fit_attributes(rows, by_rows)
+    if found < LOW:
+        return {**by_attributes, "bayes": by_rows}
+    return {"bayes": by_rows, **by_attributes}
+
+
+def fit_attributes(rows: LabelledRows, by_rows: Predictor) -> dict[str, ByAttributes]:
+    """Fit the classifier to the nodes' own attributes and to those averaged over the graph.
 
     Args:
         rows: The labelled nodes.
         by_rows: The classifier of the representations, for rows of other nodes.
-        always: Fit it whatever edges say, since validation labels will choose.
 
     Returns:
-        Name to classifier, "attributes" and "smoothed attributes"; empty if not needed.
+        Name to classifier, "attributes" and "smoothed attributes"; empty without attributes.
+    """
+    if rows.attributes is None:
+        return {}
+    found = {}
+    for name, around in zip(ATTRIBUTE_RULES, (False, True), strict=True):
+        view = rows.attributes.around if around else rows.attributes.own
+        fit = believe(view, rows.labels, rows.num_classes, rows.transition)
+        projection = rows.attributes.projection(around=around)
+        found[name] = ByAttributes(fit, view, projection, by_rows)
+    return found
+
+
+def assortativity(rows: LabelledRows) -> float:
+    """Estimate how far edges follow classes, from attributes and labels that may be wrong.
+
+    Wrong labels make nodes with one label less alike, and a line over equal labels too flat. So
+    a label stands for the classes that the nodes which have it are believed to be in. What is
+    believed of a single node does not enter: alike nodes are believed to be in one class.
+
+    Returns:
+        a; infinity without attributes, and where they say nothing of the classes.
     """
     views = rows.attributes
     if views is None:
-        return {}
+        return float("inf")
     alike, nodes, unit = sampled_rows(views.x, views.transition, rows.labels)
-    as_given = F.one_hot(rows.labels[nodes], rows.num_classes).to(unit)
-    enough = estimated_assortativity(alike, unit, as_given) >= WRONG_LABELS * LOW_ASSORTATIVITY
-    if enough and not always:
-        return {}
-    by_own = believe(views.own, rows.labels, rows.num_classes, rows.transition)
-    believed = unit.new_zeros(len(views.own), rows.num_classes)
-    believed[by_own.noise.nodes_] = by_own.noise.posterior_.to(unit)
-    enough = estimated_assortativity(alike, unit, believed[nodes]) >= LOW_ASSORTATIVITY
-    if enough and not always:
-        return {}
-    by_around = believe(views.around, rows.labels, rows.num_classes, rows.transition)
-    fitted = (by_own, views.own), (by_around, views.around)
-    return {
-        name: ByAttributes(fit(view), fit.right, by_rows)
-        for name, (fit, view) in zip(ATTRIBUTE_RULES, fitted, strict=True)
-    }
+    noise = LabelNoiseModel().run_em(views.own, rows.labels, rows.num_classes)
+    believed = F.one_hot(noise.given_, rows.num_classes).to(noise.posterior_).T @ noise.posterior_
+    believed /= believed.sum(1, keepdim=True).clamp_min(1e-12)  # label to class, (C, C)
+    return estimated_assortativity(alike, unit, believed[rows.labels[nodes]].to(unit))
 
 
 def sampled_rows(x: Matrix, transition: Matrix, labels: Tensor) -> tuple[float, Tensor, Tensor]:
