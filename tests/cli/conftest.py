@@ -1,5 +1,6 @@
 """Commands called as a shell would call them: arguments in, two streams and a code out."""
 
+import importlib
 import sys
 
 import numpy as np
@@ -8,6 +9,9 @@ import pytest
 
 from brgcl.cli import main as cli
 from brgcl.data import make_graph
+
+# It keeps the load_dataset that it finds when it is imported: not one that a test put in its place.
+importlib.import_module("brgcl.evaluation.evaluate")
 
 CLASSES = ["<script>alert(1)</script>", "red & blue", "zoo"]
 

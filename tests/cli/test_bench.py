@@ -20,7 +20,7 @@ levels = [0.0, 0.4]
 datasets = ["demo"]
 seeds = { default = 2 }
 [rows.brgcl]
-settings = { epochs = 2, hidden = 8, dim = 8, warmup_epochs = 1 }
+settings = { epochs = 2, hidden = 8, dim = 8, warmup_epochs = 1, reported = "prototypes" }
 rule = "centroid"
 [rows.gcn]
 settings = { epochs = 3 }
@@ -91,7 +91,7 @@ def test_list_names_all(bench):
     ("arguments", "message"),
     [
         (("run", "symetric"), "did you mean 'symmetric'"),
-        (("run", "grid.toml", "--levels", "a"), "are not levels"),
+        (("run", "grid.toml", "--levels", "a"), "levels must be numbers"),
         (("run", "grid.toml", "--budget", "soon"), "is not a time"),
         (("run", "grid.toml", "--scored-on", "train"), "unknown scored_on 'train'"),
         (("run", "grid.toml", "--backend", "spark"), "backend"),

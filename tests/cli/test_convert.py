@@ -66,7 +66,7 @@ def test_what_cannot_be_converted_is_refused(run, given, tmp_path, monkeypatch):
         (("convert", "empty", "--out", "g"), "has no raw/edge.csv.gz"),
         (("convert", *given, "--source", "x", "--out", "g"), "set --source to one of"),
         (("embed", "empty"), "has no graph.json"),
-        (("embed", *given[1:2]), "to read a file give --edges"),
+        (("embed", *given[1:2]), "to read a file, use --edges"),
     ):
         code, out, err = run(*arguments)
         assert (code, out) == (2, ""), err

@@ -1,7 +1,7 @@
 """What a new user met, command by command, and what happens now."""
 
+import itertools
 import json
-import os
 import re
 import signal
 import subprocess
@@ -15,17 +15,11 @@ import torch
 
 import brgcl
 from brgcl.data import make_graph
+from preloaded import BRGCL, started
 
 ROOT = Path(__file__).parents[2]
 TINY = {"epochs": 2, "hidden": 16, "dim": 8, "warmup_epochs": 1, "reported": "prototypes"}
 QUICK = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
-BRGCL = [sys.executable, "-m", "brgcl"]
-
-
-def shell(*arguments, **options):
-    return subprocess.run(
-        [*BRGCL, *map(str, arguments)], capture_output=True, check=False, **options
-    )
 
 
 def test_make_clean_keeps_run_folders():
@@ -71,7 +65,9 @@ UNTRAINED = ("convert", "transform")  # commands that have no settings
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/your-own-graph.md"])
-def test_documented_commands_work_in_the_order_printed(run, tmp_path, monkeypatch, page):
+def test_documented_commands_work_in_the_order_printed(
+    run, folds_once, tmp_path, monkeypatch, page
+):
     """Defect 17: README's embed and classify shared a folder; the last command of a page failed."""
     text = (ROOT / page).read_text(encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -156,16 +152,18 @@ def test_demo_without_the_report_extra_does_not_train(run, no_training, tmp_path
     assert not (tmp_path / "shown").exists()
 
 
-def test_any_encoding_of_stdout_will_do():
+def test_any_encoding_of_stdout_will_do(tmp_path):
     """Defect 25: `bench table` with an ASCII stdout was a UnicodeEncodeError."""
-    records = ROOT / "results" / "records.jsonl"
-    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii", "LC_ALL": "C"}
-    done = shell(
-        "bench", "table", "symmetric", "--datasets", "cora", "--records", records, env=ascii_only
-    )
-    assert done.returncode == 0, done.stderr
-    assert b"+-" in done.stdout
-    assert done.stdout.isascii()
+    with (ROOT / "results" / "records.jsonl").open(encoding="utf-8") as lines:
+        (tmp_path / "records.jsonl").write_text("".join(itertools.islice(lines, 200)), "utf-8")
+    ascii_only = f"import sys\nsys.stdout.reconfigure(encoding='ascii')\n{BRGCL}"
+    words = ["bench", "table", "symmetric", "--datasets", "cora", "--records"]
+    with started(ascii_only, *words, tmp_path / "records.jsonl", folder=tmp_path) as process:
+        code = process.wait()
+    out, err = process.streams
+    assert code == 0, err
+    assert "+-" in out
+    assert out.isascii()
 
 
 STOPPED_AT = """
@@ -194,19 +192,14 @@ def test_ctrl_c_during_training_is_one_line_and_leaves_nothing(tmp_path):
     """Defect 31, 57: Ctrl-C at any time is one line and exit code 130."""
     out = tmp_path / "run"
     arguments = ["embed", "demo", "--set", "epochs=100000", "--out", out, "--quiet"]
-    process = subprocess.Popen(
-        [*BRGCL, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    try:
+    with started(BRGCL, *arguments, folder=tmp_path) as process:
         deadline = time.time() + 60
         while not (out / ".brgcl.lock").exists() and time.time() < deadline:
             time.sleep(0.05)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        streams = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert (process.returncode, *streams) == (130, b"", b"brgcl: stopped\n")
+        assert process.wait() == 130
+    assert process.streams == ("", "brgcl: stopped\n")
     assert not out.exists()
 
 
@@ -244,18 +237,26 @@ def test_there_are_as_many_clusters_as_classes(run, own):
 def test_an_option_that_has_no_effect_is_said(run, own, no_training, tmp_path):
     """Defect 45: --root of nowhere, --rule of a classifier, a warm-up beyond the end."""
     code, _, err = run("classify", "demo", "--root", tmp_path / "nope")
-    assert (code, "nope' is no folder" in err) == (2, True)
+    assert (code, "nope' is not a folder" in err) == (2, True)
     code, _, err = run("classify", *own(), "--method", "gcn", "--rule", "mlp")
     assert (code, "gcn classifies by itself; --rule is for the other methods" in err) == (2, True)
     code, _, err = run("embed", *own(), "--set", "epochs=20", "--out", tmp_path / "run")
-    assert "20 epochs end before the warm-up (50): prototypes never join." in err
+    assert "20 epochs end before the warm-up (50): prototypes are not used." in err
 
 
 def test_a_file_for_a_data_set_is_told_about_edges(run, no_training):
     """Defect 46: `classify e.csv` was an unknown data set, without a hint of --edges."""
     code, _, err = run("classify", "e.csv")
     assert code == 2
-    assert "'e.csv' is no data set; to read a file give --edges FILE" in err
+    assert "'e.csv' is not a data set; to read a file, use --edges FILE" in err
+
+
+def test_a_file_that_is_read_is_no_checkpoint(run, own, no_training, tmp_path):
+    """It was called damaged, with the advice to remove it."""
+    read = own()[own().index("--edges") + 1]
+    code, _, err = run("embed", *own(), "--checkpoint", read, "--out", tmp_path / "run")
+    assert code == 2
+    assert "which --edges reads" in err
 
 
 def test_a_folder_is_no_checkpoint(run, own, no_training, tmp_path):
@@ -341,4 +342,4 @@ def test_columns_are_named_by_options(run, tmp_path):
     assert code == 0, err
     code, _, err = run("cluster", "demo", *columns)
     assert code == 2
-    assert "columns are named in files, not in 'demo'" in err
+    assert "columns can be named for files only, not for 'demo'" in err

@@ -18,7 +18,7 @@ def test_a_working_installation(run):
     assert "torch" in found["packages"]["found"]
     assert {"report", "review", "public graphs", "threads", "disk", "browser"} <= found.keys()
     assert all(check["remedy"] for check in found.values() if check["state"] != "ok")
-    assert "All that brgcl needs" in run("doctor")[1]
+    assert "Everything that brgcl always needs" in run("doctor")[1]
 
 
 def test_what_is_missing_is_named_with_its_remedy(run, monkeypatch):
@@ -30,7 +30,7 @@ def test_what_is_missing_is_named_with_its_remedy(run, monkeypatch):
     assert found["report"] == {
         "what": "report",
         "state": "missing",
-        "found": "no jinja2: pages with a map of the nodes",
+        "found": "no jinja2: HTML reports with a map of the nodes",
         "remedy": "pip install 'brgcl[report]'",
     }
     assert found["browser"]["state"] == "missing"

@@ -170,10 +170,10 @@ def test_the_table_is_ranked_and_has_reasons(run, wrong):
     assert "The 2 most suspicious of 90 labels" in out
     assert sum("-n" in line and "│" in line for line in out.splitlines()) == 2
     assert "of the 90 labels are wrong (95 % interval" in out
-    assert " of 90 labels are called wrong" in out
-    assert "Confused most" in out
-    assert "were made wrong: auroc " in out
-    assert "--out RUN keeps" in out
+    assert " of 90 labels are flagged as wrong" in out
+    assert "Most frequent confusions" in out
+    assert "were made wrong. Scores: auroc " in out
+    assert "With --out RUN you can review" in " ".join(out.split())
 
 
 def test_no_input_is_changed(run, wrong):
@@ -199,7 +199,7 @@ def test_a_file_that_is_there_is_replaced_only_on_request(run, wrong, no_trainin
     file.write_text("mine")
     code, _, err = run("find-errors", *wrong[1], "--apply", file)
     assert code == 2
-    assert "is there already; give another name or add --overwrite" in err
+    assert "already exists; give another name or add --overwrite" in err
     assert file.read_text() == "mine"
     code, _, err = run("find-errors", *wrong[1], "--apply", tmp_path / "mine.xlsx")
     assert code == 2
@@ -215,7 +215,7 @@ def test_a_file_that_is_there_is_replaced_only_on_request(run, wrong, no_trainin
 
 
 @pytest.mark.parametrize("labelled", ["all", "train"])
-def test_injected_noise_is_scored(run, small, tmp_path, labelled):
+def test_injected_noise_is_scored(run, small, folds_once, tmp_path, labelled):
     out = tmp_path / "run"
     code, text, err = run(
         "find-errors", "cora", *QUICK, "--labelled", labelled, "--label-noise", "symmetric:0.2",
@@ -318,7 +318,7 @@ def test_a_review_without_decisions_is_refused(run, wrong, review, no_training):
     decide()
     code, _, err = run("find-errors", *wrong[1], "--reviewed", folder)
     assert code == 2
-    assert "nothing is decided yet" in err
+    assert "there are no decisions" in err
 
 
 # Wrong input

@@ -75,30 +75,36 @@ def test_without_suspects_those_that_come_closest_are_shown(printed):
     text = printed(suspects)
     assert [f"n{i}" in text for i in range(9)] == [True] * 5 + [False] * 4
     told = " ".join(sentences({**FOUND, "num_suspects": 0, "classes": []}))
-    assert "No label is called wrong" in told
+    assert "No label is flagged as wrong" in told
     assert "Confused" not in told
 
 
 def test_sentences_say_what_was_found():
     told = " ".join(sentences(FOUND))
     assert "About 6.1 % of the 1,000 labels are wrong (95 % interval 5.0 to 8.0 %)." in told
-    assert "50 of 1,000 labels are called wrong; about 9.0 % of these should turn" in told
-    assert "Confused most (given -> suggested): a -> b (30)." in told
-    assert "Too few labels to judge: rare, rarer." in told
+    assert "50 of 1,000 labels are flagged as wrong; about 9.0 % of them are expected" in told
+    assert "Most frequent confusions (given -> suggested): a -> b (30)." in told
+    assert "Classes with too few labels to judge: rare, rarer." in told
     assert "made wrong" not in told
+
+
+def test_one_suspect_is_told_in_the_singular(printed):
+    told = " ".join(sentences({**FOUND, "num_suspects": 1}))
+    assert "1 of 1,000 labels is flagged as wrong; the probability that it is right is 9" in told
+    assert "The most suspicious of 2 labels" in printed(frame(True, False))
 
 
 def test_sentences_of_a_detector_that_knows_less():
     told = sentences({**FOUND, "error_interval": None, "fdr_estimated": None, "not_judged": []})
     assert told[:2] == [
         "About 6.1 % of the 1,000 labels are wrong.",
-        "50 of 1,000 labels are called wrong.",
+        "50 of 1,000 labels are flagged as wrong.",
     ]
 
 
 def test_scores_are_told_where_noise_was_injected():
     told = sentences({**FOUND, "noise_realised": 0.1, "auroc": 0.987, "f1": None})[-1]
-    assert "10.0 % were made wrong: auroc 0.987" in told
+    assert "10.0 % of the labels were made wrong. Scores: auroc 0.987" in told
     assert "f1 unknown" in told
 
 

@@ -7,7 +7,7 @@ from torch_geometric.data import Data
 import brgcl
 from brgcl.cli.judge import detected_table, summary
 from brgcl.detectors.contract import Detected
-from brgcl.tasks.label_errors import judge_labels
+from brgcl.tasks.label_errors import find_label_errors, judge_labels
 
 # a path a - b - c - d - e; c is unlabelled
 GRAPH = Data(
@@ -52,6 +52,8 @@ def test_the_summary_has_the_names_of_ours():
     ours = judge_labels(torch.randn(60, 4), data.y, graph=data).to_dict()
     theirs = summary(detected_table(FOUND, LABELS, None, GRAPH), 0.5)
     assert set(theirs) == set(ours)
+    rows = detected_table(FOUND, LABELS, None, GRAPH)
+    assert list(rows) == list(find_label_errors(torch.randn(60, 4), data.y, graph=data))
     assert theirs["classes"] == [{"given": "red", "suggested": "blue", "count": 2}]
     assert (theirs["num_labelled"], theirs["num_suspects"]) == (4, 2)
     assert theirs["error_rate_by_class"] == pytest.approx({"blue": 0, "red": 1})

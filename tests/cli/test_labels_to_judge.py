@@ -54,6 +54,10 @@ def test_labels_that_cannot_be_judged_are_refused(data):
     own.y[:5] = 2
     with pytest.raises(InputError, match="all labels are the same"):
         draw_labels(own, "all", Noise(), seed=0)
+    own.y[3:] = -1
+    own.y[5] = 1
+    with pytest.raises(InputError, match="no class has 4 labels or more"):
+        draw_labels(own, "all", Noise(), seed=0)
 
 
 def test_corrected_labels_are_in_the_order_of_the_graph():

@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 
 import pandas as pd
@@ -12,6 +11,7 @@ from pandas.testing import assert_frame_equal
 import brgcl
 from brgcl.cli.pipes import DASH, print_csv, read_stdin
 from brgcl.errors import InputError
+from preloaded import BRGCL, started
 
 QUICK = [
     part
@@ -54,19 +54,17 @@ def test_edges_may_come_through_stdin_and_rows_go_to_stdout(run, own, files, pip
     assert "method" not in out
 
 
-def test_nothing_but_the_table_is_on_stdout_in_a_real_pipe(own, files):
-    command = [
-        sys.executable, "-m", "brgcl", "classify", *map(str, own("edges", "features")),
-        "--labels", "-", *QUICK, "--out", "-",
-    ]  # fmt: skip
-    with (files / "kinds.csv").open("rb") as stream:
-        done = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    rows = table(done.stdout)
+def test_nothing_but_the_table_is_on_stdout_of_a_real_process(own, files, tmp_path):
+    command = ["classify", *own("edges", "features"), "--labels", "-", *QUICK, "--out", "-"]
+    with started(BRGCL, *command, folder=tmp_path, stdin=files / "kinds.csv") as process:
+        code = process.wait()
+    out, err = process.streams
+    assert code == 0, err
+    rows = table(out)
     assert len(rows) == 60
     assert {"node_id", "predicted"} <= set(rows.columns)
-    assert "\x1b" not in done.stdout + done.stderr
-    assert "read as undirected" in done.stderr
+    assert "\x1b" not in out + err
+    assert "read as undirected" in err
 
 
 @pytest.mark.parametrize("kind", ["parquet", "tsv"])
@@ -82,7 +80,7 @@ def test_the_kind_of_a_piped_file_is_recognised(run, own, files, piped, kind, tm
     assert len(table(out)) == 60
 
 
-def test_suspects_and_corrected_labels_go_to_stdout(run, own, files, tmp_path):
+def test_suspects_and_corrected_labels_go_to_stdout(run, own, files, folds_once, tmp_path):
     code, out, err = run("find-errors", *own(), *QUICK, "--out", "-")
     assert code == 0, err
     suspects = table(out)
@@ -127,7 +125,7 @@ def test_a_run_notes_that_a_file_came_through_stdin(run, own, files, piped, tmp_
             b"a,b\n",
             "--edges and --labels cannot both read stdin",
         ),
-        (["--edges", "-"], b"", "nothing came through stdin for --edges -"),
+        (["--edges", "-"], b"", "stdin is empty for --edges -"),
         (["--edges", "-"], b"a;b\n1\n", "brgcl: stdin.csv line 2"),
         (["--edges", "-", "--out", "-", "--json"], b"a,b\n", "both write to stdout"),
         (["--edges", "-", "--ranks", "2"], b"a,b\n", "several ranks cannot share stdin"),

@@ -35,7 +35,7 @@ def test_the_rank_that_ended_first_is_named(failures, text):
 
 def test_only_brgcl_has_ranks_and_they_have_their_own_checkpoint():
     check_ranks("brgcl", None)
-    with pytest.raises(InputError, match="gcn trains in one process; leave --ranks out"):
+    with pytest.raises(InputError, match="gcn trains in one process; remove --ranks"):
         check_ranks("gcn", None)
     with pytest.raises(InputError, match="ranks keep their own checkpoint"):
         check_ranks("brgcl", Path("file"))

@@ -21,14 +21,14 @@ def test_the_place_of_the_page_is_chosen_and_nothing_is_overwritten(run, make_ru
     assert not (folder / "report.html").exists()
     code, _, err = run("report", folder, "--out", page)
     assert code == 2
-    assert "page.html' is there already" in err
+    assert "page.html' already exists" in err
     assert run("report", folder, "--out", page, "--overwrite")[0] == 0
 
 
 def test_a_folder_that_is_no_run_is_refused(run, tmp_path):
     code, _, err = run("report", tmp_path)
     assert code == 2
-    assert "holds no run" in err
+    assert "has no run" in err
 
 
 def test_a_page_written_anew_belongs_to_the_run(run, own, tmp_path):
@@ -42,6 +42,7 @@ def test_a_page_written_anew_belongs_to_the_run(run, own, tmp_path):
     about.write_text(json.dumps(told), encoding="utf-8")
     assert run("report", tmp_path / "run")[0] == 0
     assert "<h1>Changed</h1>" in page.read_text(encoding="utf-8")
+    assert run("report", tmp_path / "run", "--out", page)[0] == 0  # the same place
     assert run("embed", *own(), *quick, "--overwrite")[0] == 0
     told = json.loads(about.read_text(encoding="utf-8"))
     del told["files"]["report.html"]

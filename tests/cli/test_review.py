@@ -57,14 +57,24 @@ def test_a_file_is_replaced_only_on_request(run, folder, tmp_path):
     assert out == f"2 of 80 labels decided, 1 changed.\nLabels: {file}\n"
 
 
+def test_decisions_are_not_replaced_by_a_table(run, folder):
+    file = folder / "review.sqlite"
+    before = file.read_bytes()
+    code, _, err = run("review", folder, "--export", file, "--overwrite")
+    assert code == 2
+    assert f"'{file}' is a file of a run" in err
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["nowhere"], "is no folder; give the folder that find-errors wrote"),
+        (["nowhere"], "is not a folder; give the folder that find-errors wrote"),
         (["empty"], "look for wrong labels first: brgcl find-errors"),
         (["run", "--who", " "], "--who is empty"),
         (["run", "--export", "labels.csv"], "has no review.sqlite"),
         (["run", "--export", "empty"], "has no review.sqlite"),
+        (["run", "--export", "a.csv", "--trail", "./a.csv"], "both write 'a.csv'"),
     ],
 )
 def test_mistakes_are_explained(run, tmp_path, monkeypatch, options, problem):
@@ -84,7 +94,8 @@ def test_a_missing_extra_is_named(run, folder, monkeypatch):
     assert "pip install 'brgcl[review]'" in err
 
 
-def test_the_server_says_where_it_is_and_ends_with_ctrl_c(folder):
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_the_server_says_where_it_is_and_ends_with_a_signal(folder, ended_by):
     pytest.importorskip("starlette")
     httpx = pytest.importorskip("httpx")
     command = [sys.executable, "-m", "brgcl", "review", str(folder), "--no-browser", "--who", "bo"]
@@ -93,7 +104,7 @@ def test_the_server_says_where_it_is_and_ends_with_ctrl_c(folder):
         try:
             url = re.search(r"http://127\.0\.0\.1:\d+/\?token=\S+", server.stdout.readline())[0]
             reply = httpx.get(url, trust_env=False)
-            server.send_signal(signal.SIGINT)
+            server.send_signal(ended_by)
             _, err = server.communicate(timeout=20)
         finally:
             server.kill()
@@ -103,3 +114,4 @@ def test_the_server_says_where_it_is_and_ends_with_ctrl_c(folder):
     assert "Traceback" not in err
     assert url.split("=")[1] not in (folder / "review.sqlite").read_bytes().decode("latin-1")
     assert not (folder / ".review-server.json").exists()
+    assert not (folder / "review.sqlite-wal").exists()  # who copies the file has all of it

@@ -15,7 +15,7 @@ from brgcl.contract import Fitted
 from brgcl.report.extra import has_report_extra
 
 needs_report = pytest.mark.skipif(not has_report_extra(), reason="needs the report extra")
-TINY = ("epochs=3", "hidden=16", "dim=8", "warmup_epochs=1")
+TINY = ("epochs=3", "hidden=16", "dim=8", "warmup_epochs=1", "reported=prototypes")
 QUICK = [part for text in TINY for part in ("--set", text)]
 
 

@@ -11,10 +11,10 @@ import pytest
 import brgcl
 from brgcl.atomic_files import write_text
 from brgcl.cli import run_folder
-from brgcl.cli.run_folder import claim_file, claim_folder, write_anew
+from brgcl.cli.run_folder import claim_file, claim_folder, tell_unfinished, write_anew
 from brgcl.errors import InputError
 
-TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1")
+TINY = ("epochs=2", "hidden=16", "dim=8", "warmup_epochs=1", "reported=prototypes")
 QUICK = [part for text in TINY for part in ("--set", text)]
 
 
@@ -151,11 +151,15 @@ def test_a_run_that_fails_while_it_writes_says_what_is_there(tmp_path, capsys):
 
     with pytest.raises(OSError, match="full"):
         fail()
-    assert "holds an unfinished run: metrics.json" in capsys.readouterr().err
+    assert "has an unfinished run: metrics.json" in capsys.readouterr().err
     assert about(out)["state"] == "unfinished"
+    tell_unfinished(out)
+    assert "whose files may not belong together" in capsys.readouterr().err
     with claim_folder(out, overwrite=True) as folder:
         put(folder)
     assert about(out)["state"] == "finished"
+    tell_unfinished(out)
+    assert capsys.readouterr().err == ""
 
 
 def test_run_json_says_how_the_run_was_made(run, own, files, tmp_path):
@@ -220,7 +224,7 @@ def test_a_demo_into_a_file_is_found_before_training(run, no_training, tmp_path)
     assert "is a file, not a folder" in err
 
 
-def test_a_demo_replaces_a_demo_but_no_other_run(run, own, small, tmp_path):
+def test_a_demo_replaces_a_demo_but_no_other_run(run, own, small, folds_once, tmp_path):
     assert run("demo", "--seeds", 1, *QUICK, "--out", tmp_path / "shown")[0] == 0
     (tmp_path / "shown" / "notes.txt").write_text("mine")
     assert run("demo", "--seeds", 1, *QUICK, "--out", tmp_path / "shown")[0] == 0
@@ -236,12 +240,27 @@ def test_a_file_is_checked_before_it_is_written(tmp_path):
     claim_file(tmp_path / "new" / "file.toml", overwrite=False)
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "old").write_text("mine")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         claim_file(tmp_path / "old", overwrite=False)
     with pytest.raises(InputError, match="is a folder"):
         claim_file(tmp_path, overwrite=True)
     with pytest.raises(InputError, match="cannot write"):
         claim_file(tmp_path / "old" / "file.toml", overwrite=True)
+
+
+@pytest.mark.parametrize("name", ["run.json", "suspects.csv", "model/config.json"])
+def test_a_file_of_a_run_is_not_replaced(tmp_path, name):
+    claim_file(tmp_path / name, overwrite=True)
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(InputError, match="is a file of a run"):
+        claim_file(tmp_path / name, overwrite=True)
+    claim_file(tmp_path / "mine.csv", overwrite=True)
+
+
+@pytest.mark.parametrize("name", ["review.sqlite", "review.sqlite-wal"])
+def test_decisions_are_not_replaced_wherever_they_are(tmp_path, name):
+    with pytest.raises(InputError, match="is a file of a run"):
+        claim_file(tmp_path / name, overwrite=True)
 
 
 def test_time_is_written_in_utc(tmp_path):
@@ -305,6 +324,6 @@ def test_a_file_of_a_run_is_written_anew(tmp_path):
 
 
 def test_nothing_is_written_anew_where_there_is_no_run(tmp_path):
-    with pytest.raises(InputError, match="holds no run"):
+    with pytest.raises(InputError, match="has no run"):
         write_anew(tmp_path, "report.html", lambda path: write_text(path, "page"))
     assert list(tmp_path.iterdir()) == []

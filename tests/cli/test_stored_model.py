@@ -12,5 +12,5 @@ def test_a_model_is_found_in_a_run_or_by_itself(tmp_path):
     for path in (tmp_path, tmp_path / "model"):
         assert load_model(path).config_ == model.config_
     assert load_classifier(tmp_path) is None
-    with pytest.raises(InputError, match="holds no model; give a run of the method brgcl"):
+    with pytest.raises(InputError, match="has no model; give a run of the method brgcl"):
         load_model(tmp_path / "none")

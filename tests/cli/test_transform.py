@@ -65,6 +65,24 @@ def test_new_nodes_from_the_shell(run, own, tmp_path):
     assert again["confidence"].to_numpy() == pytest.approx(before_confidence, abs=1e-5)
     assert again.shape == (80, 6 + 8)
 
+    # the same columns in another order would be taken for one another
+    columns = pd.read_csv(own / "old-features.csv")
+    columns[["id", "w1", "w0", *columns.columns[3:]]].to_csv(tmp_path / "x.csv", index=False)
+    old = [*files(own, "old", "edges"), "--features", tmp_path / "x.csv"]
+    code, _, err = run("transform", tmp_path / "run", *old)
+    assert code == 2
+    assert "attribute 1 is 'w1' but the model was fitted with 'w0' there" in err
+
+    # a table may have any case, and takes the place of no file that is read
+    old = files(own, "old", "edges", "features")
+    code, out, _ = run("transform", tmp_path / "run", *old, "--out", tmp_path / "T.CSV")
+    assert code == 0
+    assert (tmp_path / "T.CSV").is_file()
+    place = ("--out", own / "old-edges.csv", "--overwrite")
+    code, _, err = run("transform", tmp_path / "run", *old, *place)
+    assert code == 2
+    assert "which --edges reads" in err
+
 
 def test_classify_with_the_model_of_a_run(run, own, tmp_path):
     given = files(own, "old", "edges", "features")
@@ -85,12 +103,12 @@ def test_classify_with_the_model_of_a_run(run, own, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("classify", "--model", "none", "demo"), "'none' holds no model"),
-        (("classify", "--model", "none", "demo", "--set", "epochs=3"), "has its method and"),
-        (("classify", "--model", "none", "demo", "--method", "gcn"), "has its method and"),
-        (("transform", "none", "demo"), "'none' holds no model"),
+        (("classify", "--model", "none", "demo"), "'none' has no model"),
+        (("classify", "--model", "none", "demo", "--set", "epochs=3"), "has its own method and"),
+        (("classify", "--model", "none", "demo", "--method", "gcn"), "has its own method and"),
+        (("transform", "none", "demo"), "'none' has no model"),
         (("transform", "none"), "no graph given"),
-        (("transform", "none", "demo", "--out", "none/x.csv"), "'none' holds no model"),
+        (("transform", "none", "demo", "--out", "none/x.csv"), "'none' has no model"),
     ],
 )
 def test_wrong_input_is_refused(run, monkeypatch, tmp_path, arguments, message):

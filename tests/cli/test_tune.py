@@ -14,7 +14,7 @@ from brgcl.tune import compare as benchmark
 
 pytest.importorskip("optuna")
 
-TINY = ("epochs=3", "hidden=16", "dim=8", "warmup_epochs=1")
+TINY = ("epochs=3", "hidden=16", "dim=8", "warmup_epochs=1", "reported=prototypes")
 QUICK = ["--trials", "3", *(part for text in TINY for part in ("--set", text))]
 
 
@@ -87,10 +87,10 @@ def test_a_graph_of_ones_own_without_labels(run, tmp_path):
     ("arguments", "message"),
     [
         ("cora --budget soon", "'soon' is not a time"),
-        ("cora --trials some", "--trials takes grid or a number from 1 on, got 'some'"),
+        ("cora --trials some", "--trials must be 'grid' or a number of at least 1, got 'some'"),
         ("cora --criterion lables", "did you mean 'labels'"),
         ("cora --plot surface.gif", "written as .svg, .png or .pdf"),
-        ("cora --set warmup_epochs=500", "xi and gamma0 change nothing"),
+        ("cora --set warmup_epochs=500", "xi and gamma0 have no effect"),
         ("", "no graph given"),
     ],
 )
@@ -105,6 +105,6 @@ def test_a_file_is_not_overwritten_unasked(run, tmp_path):
     file.write_text("xi = 0.1\n")
     code, _, err = run("cora", *QUICK, "--out", file)
     assert code == 2
-    assert "is there already" in err
+    assert "already exists" in err
     assert run("cora", *QUICK, "--compare", 0, "--out", file, "--overwrite")[0] == 0
     assert file.read_text(encoding="utf-8").startswith("# brgcl tune, cora.")

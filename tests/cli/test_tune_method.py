@@ -48,11 +48,14 @@ def test_a_method_is_tuned_and_the_choice_written(run, small_runs, tmp_path):
     [
         (["cora", "--method", "smoth"], "did you mean 'smooth'"),
         (["cora", "--method", "gae"], "gae has no settings to try"),
-        (["cora", "--method", "gcn", "--trials", "grid"], "--trials takes a number"),
-        (["cora", "--method", "gcn", "--criterion", "labels"], "--criterion is not for --method"),
-        (["cora", "--method", "gcn", "--compare", 0], "--compare is not for --method"),
-        (["cora", "--method", "gcn", "--set", "hidden=8"], "--set is not for --method"),
-        (["cora", "--method", "gcn", "--label-noise", "pair:0.2"], "--label-noise is not for"),
+        (["cora", "--method", "gcn", "--trials", "grid"], "--trials must be a number"),
+        (
+            ["cora", "--method", "gcn", "--criterion", "labels"],
+            "--criterion cannot be used with --method",
+        ),
+        (["cora", "--method", "gcn", "--compare", 0], "--compare cannot be used with --method"),
+        (["cora", "--method", "gcn", "--set", "hidden=8"], "--set cannot be used with --method"),
+        (["cora", "--method", "gcn", "--label-noise", "pair:0.2"], "--label-noise cannot be used"),
         (["--edges", "e.csv", "--method", "gcn"], "--method needs a data set"),
     ],
 )
@@ -81,5 +84,5 @@ def test_the_words_say_what_was_chosen_and_why():
     assert "Choice: hidden=64, lr=0.02; it gains +0.0300 ± 0.0100" in lines(found)[1]
     assert tomllib.loads(preset_text(found)) == {"hidden": 64, "lr": 0.02}
     kept = EqualTuning(*facts, (default, close), default, "abc")
-    assert lines(kept)[1].endswith("the best of them, hidden=64, +0.0100 ± 0.0080.")
+    assert lines(kept)[1].endswith("(the best, hidden=64, gains +0.0100 ± 0.0080).")
     assert tomllib.loads(preset_text(kept)) == {}

@@ -55,7 +55,7 @@ def test_unsorted_csr_is_sorted_and_the_input_kept():
 def test_structural_attributes_are_said(write, said):
     """Defect 36: that a graph without attributes gets structural ones was logged at INFO."""
     read_graph(write("e.csv", "source,target\na,b\n"))
-    assert said() == ["no attributes given: each of the 2 nodes gets a column of its own"]
+    assert said() == ["no attributes given: each of the 2 nodes gets its own column"]
 
 
 def test_many_nodes_without_attributes_are_described_by_degree(monkeypatch):

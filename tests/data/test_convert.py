@@ -22,6 +22,7 @@ def same_graph(one, other):
     assert one.x.to_dense().tolist() == other.x.to_dense().tolist()
     assert one.y.tolist() == other.y.tolist()
     assert one.class_names == other.class_names
+    assert one.get("feature_names") == other.get("feature_names")
     assert one.node_ids.tolist() == other.node_ids.tolist()
     assert one.node_ids.dtype == other.node_ids.dtype
     assert (one.get("edge_weight") is None) == (other.get("edge_weight") is None)
@@ -187,6 +188,8 @@ def test_matrices_are_read_as_they_are(write, tmp_path):
     same_graph(open_graph(tmp_path / "g"), read_graph(edges, tmp_path / "s.npz"))
     x[20, 3] = np.inf
     np.save(tmp_path / "bad.npy", x)
+    convert_and_compare(tmp_path / "bad", edges, tmp_path / "bad.npy")
+    np.save(tmp_path / "bad.npy", np.zeros((30, 0)))
     convert_and_compare(tmp_path / "bad", edges, tmp_path / "bad.npy")
     np.save(tmp_path / "bad.npy", np.zeros(3))
     convert_and_compare(tmp_path / "bad", edges, tmp_path / "bad.npy")

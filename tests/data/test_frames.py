@@ -70,6 +70,7 @@ def test_features_may_be_a_matrix(kind):
         ((EDGES, FEATURES.head(3)), "edges row 0: id 'ann' is not in features"),
         ((EDGES, None, LABELS.assign(node=["zoe", "bob"])), "labels row 0: id 'zoe'"),
         ((EDGES.assign(u=["ann", 1, 2.5]),), "edges: a column holds values of several kinds"),
+        ((EDGES, FEATURES.assign(age=1j)), "features: a column holds .* of an unknown kind"),
         (("edges.csv",), "edges must be a data frame .* read_graph reads files"),
         ((EDGES.set_axis(["u", "v", "u"], axis=1),), "two columns are called 'u'"),
     ],

@@ -38,11 +38,13 @@ def test_a_graph_comes_back_as_it_was_saved(graph, tmp_path, dense, weighted, na
         graph.edge_weight = 1.0 + (low * 7 + high) % 5
     if named:
         graph.node_ids = [f"n{i}" for i in range(60)]
+        graph.feature_names = [f"word {i}" for i in range(graph.num_features)]
     graph = check_graph(graph)
     save_graph(graph, tmp_path / "graph")
     found = open_graph(tmp_path / "graph")
     assert arrays(found) == arrays(graph)
     assert is_sparse(found.x) != dense
+    assert found.get("feature_names") == graph.get("feature_names")
     assert arrays(check_graph(found)) == arrays(graph)
 
 
@@ -98,7 +100,7 @@ def test_every_kind_of_damage_is_refused(graph, tmp_path):
     (tmp_path / "graph/indices.npy").unlink()
     with pytest.raises(InputError, match="convert the graph again"):
         open_graph(tmp_path / "graph")
-    with pytest.raises(InputError, match=r"is no folder; brgcl convert makes"):
+    with pytest.raises(InputError, match=r"is not a folder; brgcl convert makes"):
         open_graph(tmp_path / "none")
     with pytest.raises(InputError, match=r"has no graph.json"):
         open_graph(tmp_path)

@@ -2,6 +2,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -59,6 +60,29 @@ def test_an_error_leaves_the_old_graph_and_nothing_else(graph, tmp_path):
     assert open_graph(tmp_path / "graph").num_nodes == 60
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_graph_comes_back_if_the_new_one_does_not(graph, tmp_path, monkeypatch, again):
+    out = tmp_path / "graph"
+    save_graph(graph, out)
+    if again:  # the command before was killed between two renames
+        out.rename(tmp_path / ".graph.old")
+        with pytest.raises(InputError, match="holds a graph already"):
+            save_graph(graph, out)
+    else:
+        rename = Path.rename
+
+        def full(path, target):
+            if path.name.endswith(".partial"):
+                raise OSError(28, "No space left on device")
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "rename", full)
+        with pytest.raises(OSError, match="No space"):
+            save_graph(graph, out, overwrite=True)
+    assert [p.name for p in tmp_path.iterdir()] == ["graph"]
+    assert open_graph(out).num_nodes == 60
+
+
 def test_only_one_command_writes_a_folder(graph, tmp_path):
     with (
         writing_graph(tmp_path / "graph", overwrite=False),
@@ -87,7 +111,7 @@ def test_a_killed_command_leaves_nothing_that_opens_and_does_not_hinder_the_next
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdout.readline() == "now\n"
         process.send_signal(signal.SIGKILL)
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         open_graph(out)
     for folder in tmp_path.iterdir():
         with pytest.raises(InputError):

@@ -129,16 +129,18 @@ def test_places_keep_their_shape(make_run):
 
 
 def test_the_first_sentences_say_what_counts(make_run):
-    texts = read(write_page(make_run())).texts
+    page = write_page(make_run())
+    texts = read(page).texts
+    assert "95\u00a0% interval" in page.read_text("utf-8")  # never on two lines
     said = " ".join(" ".join(texts).split())
-    assert "8 labels look wrong, of 60 that were judged." in said
+    assert "8 labels look wrong, out of 60 judged labels." in said
     assert (
-        "17.0 % of all labels, about 10, are wrong by estimate (95 % interval 10.0 to 25.0 %). "
-        "The 8 are those that can be named; about 5.0 % of them should turn out to be right."
+        "17.0 % of all labels, about 10, are estimated to be wrong (95 % interval 10.0 to 25.0 %). "
+        "8 labels are flagged; about 5.0 % of them are expected to be right."
     ) in said
     assert any(text.startswith("brgcl review ") for text in texts)
     assert "The label red is noisy." in texts
-    assert "Too few labels to judge: blue." in texts
+    assert "Classes with too few labels to judge: blue." in texts
 
 
 PARTS = ("edges.parquet", "suspects.parquet", "findings.json", "history.json", "metrics.json")
@@ -156,7 +158,7 @@ def test_a_page_shows_what_there_is(make_run, without):
 
 @pytest.mark.parametrize("without", ["nodes.parquet", "run.json"])
 def test_a_folder_without_a_run_is_refused(make_run, without):
-    with pytest.raises(InputError, match=f"has no {without}, so it is no run"):
+    with pytest.raises(InputError, match=f"has no {without}, so it is not a run"):
         write_page(make_run(without=[without]))
 
 

@@ -70,7 +70,7 @@ def test_numbers_are_read_as_text(tmp_path):
 
 
 def test_a_folder_that_is_no_run_is_explained(run, tmp_path):
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         fingerprint(tmp_path / "nope")
     with pytest.raises(InputError, match="look for wrong labels first: brgcl find-errors"):
         read_content(tmp_path)

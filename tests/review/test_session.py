@@ -42,7 +42,7 @@ def test_wrong_requests_write_nothing(start):
     session = start()
     with pytest.raises(InputError, match="no class 'nope'"):
         session.decide("r", 0, "choose", "nope", 0)
-    with pytest.raises(InputError, match="'undo' is no decision"):
+    with pytest.raises(InputError, match="'undo' is not a decision"):
         session.decide("r", 0, "undo", None, 0)
     for place in (-1, 10_000):
         with pytest.raises(InputError, match="no labelled node"):

@@ -1,5 +1,8 @@
 import json
 
+import pandas as pd
+import pytest
+
 
 def test_a_summary_counts_what_was_decided(start):
     session = start()
@@ -30,3 +33,20 @@ def test_the_error_rate_falls_with_what_is_found(start):
     assert 0 < in_bulk["error_left"]["rate"] < after["rate"]
     session.undo("u", "all")
     assert session.summary()["error_left"] == after
+
+
+@pytest.mark.parametrize("unknown", [["score", "probability"], ["probability"]])
+def test_labels_that_were_not_judged_are_as_likely_wrong_as_others(start, run, unknown):
+    """Classes of fewer than four labels have no score, and no detector but ours a probability."""
+    frame = pd.read_parquet(run / "suspects.parquet")
+    places = slice(len(frame) - 3, None) if "score" in unknown else slice(None)
+    frame.loc[frame.index[places], unknown] = float("nan")
+    frame.to_parquet(run / "suspects.parquet", index=False)
+    session = start()
+    about = json.loads(json.dumps(session.describe(), allow_nan=False))
+    assert len(about["drawn"]) == 50  # all that are not flagged
+    before = about["summary"]["error_left"]
+    assert before["num_labelled"] == 80
+    session.accept_all("all", list(range(30)))
+    after = session.summary()["error_left"]
+    assert 0 < after["rate"] < before["rate"] < 0.5

@@ -20,6 +20,12 @@ from brgcl.cli.review import review
 from brgcl.cli.transform import transform
 from brgcl.cli.tune import tune
 
+HELP = """Learn on graphs whose labels, attributes or edges may be partly wrong.
+
+Every command accepts --help, --quiet (no messages), --verbose (every step) and --debug (full \
+traceback of an error).
+"""
+
 app = typer.Typer(
     name="brgcl",
     no_args_is_help=True,
@@ -41,14 +47,10 @@ def print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=HELP)
 def brgcl(
     version: Annotated[
         bool, Option("--version", callback=print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Learn on graphs whose labels, attributes and edges are noisy.
-
-    Every command takes --help, --quiet (no messages), --verbose (every step) and --debug (show
-    where an error arose).
-    """
+    """Take the options that come before a command."""

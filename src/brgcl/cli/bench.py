@@ -23,25 +23,23 @@ if TYPE_CHECKING:
     from brgcl.benchmark.runner import Watcher
     from brgcl.benchmark.schedule import Job
 
-bench = typer.Typer(help="Benchmarks.", no_args_is_help=True)
+bench = typer.Typer(help="Run benchmarks and show their tables.", no_args_is_help=True)
 
 Name = Annotated[
     str,
-    Argument(
-        metavar="NAME", help="A table or figure (brgcl bench list), or a .toml file of your own."
-    ),
+    Argument(metavar="NAME", help="A table or figure (brgcl bench list), or your own .toml file."),
 ]
 RecordsFile = Annotated[Path, Option("--records", help="File of records.")]
 RECORDS = Path("results/records.jsonl")
 Metrics = Annotated[
     str | None,
     Option(
-        help="Other scores than the table's own, separated by commas: auroc,f1,mcc.",
+        help="Scores to show instead of the default ones, e.g. auroc,f1,mcc.",
         rich_help_panel="Selection",
     ),
 ]
 Draws = Annotated[
-    int | None, Option(min=1, help="Draws of noise; default: the table's own number.")
+    int | None, Option(min=1, help="Number of draws of noise; default: that of the table.")
 ]
 
 
@@ -50,8 +48,8 @@ class GraphSelection:
     """A part of a table: some graphs and levels."""
 
     PANEL: ClassVar = "Selection"
-    datasets: str | None = option(None, "Some graphs only, separated by commas.")
-    levels: str | None = option(None, "Some noise levels only, separated by commas.")
+    datasets: str | None = option(None, "Only these graphs, separated by commas.")
+    levels: str | None = option(None, "Only these noise levels, separated by commas.")
 
     def part(self, num_draws: int | None = None) -> "Selection":
         """Read the options."""
@@ -67,14 +65,14 @@ class GraphSelection:
 class RowSelection(GraphSelection):
     """A part of a table: some rows as well."""
 
-    methods: str | None = option(None, "Some rows only, separated by commas.")
+    methods: str | None = option(None, "Only these rows, separated by commas.")
 
 
 @dataclass(frozen=True)
 class ScoreSelection(RowSelection):
     """A part of a table, and which scores."""
 
-    scored_on: str = option("test", "Nodes: test, or validation to choose something.")
+    scored_on: str = option("test", "Nodes to score: test, or validation (to choose settings).")
 
 
 @bench.command(name="list")
@@ -91,8 +89,8 @@ def list_(json_: Json = False) -> None:
         print_json({"experiments": listed})
         return
     rows = [[str(value) for value in entry.values()] for entry in listed]
-    show_table("Experiments", list(listed[0]), rows)
-    print_line("To run one: brgcl bench run NAME; to see it: brgcl bench table NAME.")
+    show_table("Experiments", list(listed[0]), rows, words=True)
+    print_line("Run one with brgcl bench run NAME; print it with brgcl bench table NAME.")
 
 
 @bench.command(name="run")
@@ -100,16 +98,18 @@ def list_(json_: Json = False) -> None:
 def run_(
     names: Annotated[
         list[str],
-        Argument(metavar="NAME...", help="Tables or figures (brgcl bench list), or .toml files."),
+        Argument(
+            metavar="NAME...", help="Tables or figures (brgcl bench list), or your own .toml files."
+        ),
     ],
     selection: ScoreSelection,
     seeds: Draws = None,
-    workers: Annotated[int, Option(min=1, help="Processes, one thread each.")] = 1,
-    backend: Annotated[str, Option(help="local or dask.")] = "local",
+    workers: Annotated[int, Option(min=1, help="Number of processes, one thread each.")] = 1,
+    backend: Annotated[str, Option(help="Where to run: local or dask.")] = "local",
     budget: Annotated[
-        str | None, Option(help="Begin nothing that would end later: 90s, 5m, 2h.")
+        str | None, Option(help="Start no run that would end later than this: 90s, 5m, 2h.")
     ] = None,
-    retry: Annotated[bool, Option(help="Run again what failed.")] = False,
+    retry: Annotated[bool, Option(help="Repeat failed runs.")] = False,
     records: RecordsFile = RECORDS,
     root: Root = None,
     json_: Json = False,
@@ -172,11 +172,11 @@ def table(
     selection: ScoreSelection,
     metrics: Metrics = None,
     format_: Annotated[
-        str, Option("--format", help="text, md, latex, html, csv, draws (one line a draw).")
+        str, Option("--format", help="text, md, latex, html, csv or draws (one line per draw).")
     ] = "text",
     records: RecordsFile = RECORDS,
 ) -> None:
-    """Print a table: ours, the paper's, and differences to BRGCL draw by draw."""
+    """Print a table: our results, the published ones, and paired differences to BRGCL."""
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.records import ResultsFolder
     from brgcl.benchmark.show import formats
@@ -212,12 +212,12 @@ def plot_(
     metrics: Metrics = None,
     records: RecordsFile = RECORDS,
     out: Annotated[
-        Path | None, Option(help="Picture: .svg, .png or .pdf; default: NAME.svg.")
+        Path | None, Option(help="Picture file: .svg, .png or .pdf; default: NAME.svg.")
     ] = None,
     root: Root = None,
     json_: Json = False,
 ) -> None:
-    """Plot a table: curves over noise levels, dots where there is one level, maps of nodes."""
+    """Plot a table as curves over noise levels, as dots for a single level, or as maps of nodes."""
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.records import ResultsFolder, read_records
     from brgcl.benchmark.show.figures import plot_experiment
@@ -246,7 +246,7 @@ def plot_(
         panels = [axes.get_title() for axes in figure.axes if axes.get_title()]
         print_json({"experiment": experiment.name, "file": str(file), "panels": panels})
     else:
-        print_line(f"Written to {file}. The numbers behind it: brgcl bench table {name}")
+        print_line(f"Written: {file}. To print the numbers: brgcl bench table {name}")
 
 
 @bench.command()
@@ -260,7 +260,7 @@ def draws(
     overwrite: Overwrite = False,
     json_: Json = False,
 ) -> None:
-    """Write the noise draws of a table as files, for other code to be run on the same ones."""
+    """Write the noise draws of a table as files, so that other code can use the same draws."""
     from brgcl.benchmark.experiment import load_experiment
     from brgcl.benchmark.export import write_draws
 
@@ -269,4 +269,4 @@ def draws(
     if json_:
         print_json({"experiment": experiment.name, "draws": number, "folder": str(out)})
     else:
-        print_line(f"{number:,} draws written to {out}; its README.txt says how to read them")
+        print_line(f"{number:,} draws written to {out}; README.txt there says how to read them")

@@ -34,9 +34,9 @@ class SourceOptions(GraphOptions):
 @grouped
 def convert(
     graph: SourceOptions,
-    out: Annotated[Path, Option(help="Graph folder to make.", rich_help_panel="Output")],
+    out: Annotated[Path, Option(help="Graph folder to write.", rich_help_panel="Output")],
     memory: Annotated[
-        str, Option(help="What may be used beside one entry per node, e.g. 500MB.")
+        str, Option(help="Memory to use in addition to one entry per node, e.g. 500MB.")
     ] = "1GB",
     overwrite: Overwrite = False,
     json_: Json = False,
@@ -75,7 +75,7 @@ def convert(
         print_json(found | {"folder": str(out)})
         return
     print_metrics(found)
-    print_line(f"Written to {out}. Give it in place of a data set's name: brgcl embed {out}")
+    print_line(f"Written to {out}. Use it in place of the name of a data set: brgcl embed {out}")
 
 
 def _open_archive(path: Path, memory: int) -> Any:

@@ -18,12 +18,12 @@ from brgcl.progress import progress_bar
 def demo(
     method: SettingOptions,
     seed: Seed = 0,
-    seeds: Annotated[int, Option(min=1, help="How many graphs to generate.")] = 5,
+    seeds: Annotated[int, Option(min=1, help="Number of graphs to generate.")] = 5,
     out: Annotated[Path, Option(help="Folder for the report.")] = Path("brgcl-demo"),
     overwrite: Overwrite = False,
     json_: Json = False,
 ) -> None:
-    """Generate noisy graphs, train, and compare with a GCN on the same noisy labels."""
+    """Generate noisy graphs, and compare BRGCL with a GCN on the same noisy labels."""
     from brgcl.report.extra import check_report_extra
 
     draws = check_seeds(seed, seeds)
@@ -32,7 +32,10 @@ def demo(
         from brgcl.report.demo import DEMO_NOISE, run_demo
 
         config = method.config("demo")
-        say(f"Generated graphs of 2,000 nodes, 7 classes, 20 labels a class; noise: {DEMO_NOISE}.")
+        say(
+            "Generating graphs with 2,000 nodes, 7 classes and 20 labels per class; noise: "
+            f"{DEMO_NOISE}."
+        )
         shown = run_demo(draws, config, progress_bar)
         table, first = shown.comparison(), shown.ours.runs[0]
         findings = {str(name): value for name, value in shown.suspects.attrs.items()}
@@ -53,7 +56,7 @@ def demo(
     print_line(table["note"])
     print_line(shown.sentence())
     print_line(
-        f"Report on the first graph: {out / 'report.html'}. What to do next:\n"
+        f"Report on the first graph: {out / 'report.html'}. Next:\n"
         f"  brgcl review {out}  decide on its suspicious labels\n"
-        "  brgcl find-errors --edges FILE --labels FILE --out run  the same for your own graph"
+        "  brgcl find-errors --edges FILE --labels FILE --out run  search your own graph"
     )

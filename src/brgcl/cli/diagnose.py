@@ -17,13 +17,11 @@ if TYPE_CHECKING:
 def diagnose(
     graph: GraphOptions,
     noise: GraphNoiseOptions,
-    top: Annotated[
-        int, Option(min=0, help="Edges and nodes to list, the most suspicious first.")
-    ] = 10,
+    top: Annotated[int, Option(min=0, help="Number of suspicious edges and nodes to list.")] = 10,
     seed: Seed = 0,
     json_: Json = False,
 ) -> None:
-    """Say which noise a graph has: in its labels, edges and attributes."""
+    """Estimate how many labels, edges and attributes of a graph are wrong."""
     from brgcl.noise.graph import corrupt_graph
     from brgcl.tasks.diagnose import diagnose as find
 
@@ -50,15 +48,15 @@ def diagnose(
         if len(suspects):
             shown = suspects[[*ends, "score", "evidence"]].itertuples(index=False)
             rows = [[*map(str, ids), f"{score:.3f}", text] for *ids, score, text in shown]
-            show_table(title, [*ends, "P(right)", "evidence"], rows)
-    print_line("Nothing was written; --json prints all numbers. Next, with the same graph:")
+            show_table(title, [*ends, "P(right)", "evidence"], rows, words=True)
+    print_line("No file was written; --json prints all numbers. Next, with the same graph:")
     if labels is not None:
-        print_line("  brgcl find-errors ... --out run   name the wrong labels, to review them")
+        print_line("  brgcl find-errors ... --out run   find the wrong labels, to review them")
     print_line("  brgcl embed ... --out run         learn representations in spite of the noise")
 
 
 def _suspects(frame: "pd.DataFrame | None", top: int) -> Any:
-    """The flagged rows that come first; none where nothing was judged."""
+    """The first flagged rows; empty if nothing was judged."""
     return [] if frame is None else frame[frame["is_error"]].head(top)
 
 

@@ -1,4 +1,4 @@
-"""The command `brgcl doctor`: what is installed, what is missing, and how to mend it."""
+"""The command `brgcl doctor`: what is installed, what is missing, and how to fix it."""
 
 import os
 import re
@@ -17,9 +17,9 @@ from brgcl.cli.options import Json, Root
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox", "msedge", "open")
 EXTRAS = {
-    "report": "pages with a map of the nodes",
-    "review": "going through suspicious labels in a browser",
-    "tune": "the search for settings",
+    "report": "HTML reports with a map of the nodes",
+    "review": "review of suspicious labels in a browser",
+    "tune": "search for settings",
     "interop": "NetworkX, igraph and cleanlab",
     "scale": "partitions of large graphs",
     "cluster": "benchmarks on a Dask cluster",
@@ -29,7 +29,7 @@ EXTRAS = {
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at; a remedy is there unless all is well."""
+    """The result of one check, with a remedy unless all is well."""
 
     what: str
     state: Literal["ok", "missing", "broken"]
@@ -39,9 +39,9 @@ class Check:
 
 @grouped
 def doctor(root: Root = None, json_: Json = False) -> None:
-    """Check the installation, and say how to mend what is missing.
+    """Check the installation, and say how to fix it.
 
-    Exit code 1 if something that every command needs is broken.
+    The exit code is 1 if something that every command needs is broken.
     """
     checks = [*check_packages(), *check_extras(), *check_data(root), check_threads(), check_disk()]
     checks.append(check_browser())
@@ -54,7 +54,8 @@ def doctor(root: Root = None, json_: Json = False) -> None:
         print_line(
             "Something that every command needs is broken; see the remedies."
             if broken
-            else "All that brgcl needs is there. What is missing is needed for the named use only."
+            else "Everything that brgcl always needs is installed. Missing parts are only needed "
+            "for the purpose in their row."
         )
     if broken:
         raise Exit(1)

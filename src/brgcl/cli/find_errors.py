@@ -43,8 +43,8 @@ class DetectorOptions(SettingOptions):
     """How to judge labels: a detector, and the settings of its method."""
 
     PANEL: ClassVar = "Detector"
-    detector: str = option("brgcl", f"One of {', '.join(DETECTORS)}.")
-    fdr: float = option(0.1, "Share of right labels allowed among those called wrong (brgcl).")
+    detector: str = option("brgcl", f"How to judge labels: {', '.join(DETECTORS)}.")
+    fdr: float = option(0.1, "Share of right labels allowed among the flagged ones (brgcl).")
 
     def __post_init__(self) -> None:
         check_name("detector", self.detector, DETECTORS)
@@ -75,30 +75,32 @@ class LabelOptions:
 
     PANEL: ClassVar = "Labels"
     labelled: str = option(
-        "all", "all labels there are, or those of the train nodes of a data set."
+        "all", "Labels to judge: all, or train for those of a data set's training nodes."
     )
-    reviewed: Path | None = option(None, "Run folder whose reviewed labels count as certain.")
+    reviewed: Path | None = option(
+        None, "Run folder with a review; its decisions are taken as certain."
+    )
 
     def __post_init__(self) -> None:
         check_name("value of --labelled", self.labelled, LABELLED)
         run = self.reviewed
         if run is not None and not (run / REVIEW).is_file():
-            raise InputError(f"'{run}' has no review ({REVIEW}); brgcl review {run} begins one")
+            raise InputError(f"'{run}' has no review ({REVIEW}); brgcl review {run} starts one")
 
 
 @dataclass(frozen=True)
 class ErrorsOutput(OutputOptions):
     """Where suspects go."""
 
-    top: int = option(20, "Rows of the printed table.", min=0)
+    top: int = option(20, "Number of rows of the printed table.", min=0)
     apply: Path | None = option(
-        None, "CSV file for corrected labels, - = stdout; no input is changed."
+        None, "CSV file to write corrected labels to; - = stdout. No input is changed."
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.apply == DASH and (self.to_stdout or self.json_):
-            raise InputError("--apply - is not alone on stdout; leave --json and --out - away")
+            raise InputError("--apply - must be alone on stdout; remove --json and --out -")
 
     def check_apply(self, graph: GraphOptions) -> None:
         """Check that the file of corrected labels takes no other file's place."""
@@ -107,11 +109,7 @@ class ErrorsOutput(OutputOptions):
             return
         if file.suffix.lower() != ".csv":
             raise InputError(f"--apply writes CSV; give a name that ends in .csv, not '{file}'")
-        for name, source in graph.files.items():
-            if file.exists() and source.exists() and file.samefile(source):
-                raise InputError(
-                    f"--apply would replace '{file}', which --{name} reads; give another name"
-                )
+        graph.check_kept(file, "--apply")
         if (
             self.out is not None
             and file.name in FILES
@@ -130,7 +128,7 @@ def find_errors(
     output: ErrorsOutput,
     seed: Seed = 0,
 ) -> None:
-    """Find labels that are probably wrong, say why, and suggest better ones."""
+    """Find labels that are probably wrong, with reasons and suggestions."""
     from brgcl.atomic_files import write_csv
 
     output.check_apply(graph)

@@ -9,15 +9,15 @@ from brgcl.cli.console import stdout
 if TYPE_CHECKING:
     import pandas as pd
 
-UNFLAGGED = 5  # rows that are shown where no label is called wrong
+UNFLAGGED = 5  # rows that are shown if no label is flagged
 WIDE = 140  # columns of a terminal in which labels and reasons stand side by side
 SCORES = ("auroc", "average_precision", "precision", "recall", "f1", "mcc")
 
 
 def print_suspects(suspects: "pd.DataFrame", top: int) -> None:
-    """Print the labels that are called wrong, the most suspicious first, at most `top` of them.
+    """Print the flagged labels, the most suspicious first, at most `top` of them.
 
-    Where there are none, the first few that come closest are printed.
+    If no label is flagged, the few most suspicious ones are printed.
     """
     from rich.table import Table
 
@@ -27,7 +27,8 @@ def print_suspects(suspects: "pd.DataFrame", top: int) -> None:
     shown = (flagged if len(flagged) else suspects.dropna(subset="score")[:UNFLAGGED])[:top]
     if not len(shown):
         return
-    title = f"The {len(shown)} most suspicious of {len(suspects):,} labels; right: how likely it is"
+    which = "most suspicious" if len(shown) == 1 else f"{len(shown)} most suspicious"
+    title = f"The {which} of {len(suspects):,} labels; right = probability that a label is right"
     console = stdout()
     wide = console.width >= WIDE
     table = Table(title=title, title_justify="left", show_lines=not wide)
@@ -57,22 +58,26 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
     if rate is not None:
         between = f" (95 % interval {_range(*interval)})" if interval else ""
         told.append(f"About {percent(rate)} of the {labels:,} labels are wrong{between}.")
-    called = f"{suspects:,} of {labels:,} labels are called wrong"
+    flagged = f"{suspects:,} of {labels:,} labels are flagged as wrong"
+    fdr = found["fdr_estimated"]
     if suspects == 0:
-        called = "No label is called wrong; those above come closest"
-    elif found["fdr_estimated"] is not None:
-        called += f"; about {percent(found['fdr_estimated'])} of these should turn out to be right"
-    told.append(f"{called}.")
+        flagged = "No label is flagged as wrong; the labels above are the most suspicious"
+    elif suspects == 1:
+        flagged = f"1 of {labels:,} labels is flagged as wrong"
+        flagged += "" if fdr is None else f"; the probability that it is right is {percent(fdr)}"
+    elif fdr is not None:
+        flagged += f"; about {percent(fdr)} of them are expected to be right"
+    told.append(f"{flagged}.")
     pairs = [f"{c['given']} -> {c['suggested']} ({c['count']})" for c in found["classes"][:3]]
     if pairs:
-        told.append(f"Confused most (given -> suggested): {', '.join(pairs)}.")
+        told.append(f"Most frequent confusions (given -> suggested): {', '.join(pairs)}.")
     if found.get("not_judged"):
         names = ", ".join(map(str, found["not_judged"]))
-        told.append(f"Too few labels to judge: {names}.")
+        told.append(f"Classes with too few labels to judge: {names}.")
     if "noise_realised" in found:
         scores = [f"{name.replace('_', ' ')} {_number(found.get(name))}" for name in SCORES]
         made = percent(found["noise_realised"])
-        told.append(f"Of the labels {made} were made wrong: {', '.join(scores)}.")
+        told.append(f"{made} of the labels were made wrong. Scores: {', '.join(scores)}.")
     return told
 
 
@@ -80,17 +85,17 @@ def next_steps(run: Path | None, applied: Path | None) -> list[str]:
     """Say what to do with the suspects."""
     steps = []
     if applied is not None:
-        steps.append(f"Corrected labels, the given ones beside them: {applied}.")
+        steps.append(f"Corrected and given labels: {applied}.")
     if run is None:
-        steps.append("Nothing else was written; --out RUN keeps all suspects, to review them.")
+        steps.append("No run was written. With --out RUN you can review the suspects.")
         return steps
     steps += [
-        f"All labels with reasons: {run / 'suspects.csv'}. What to do next:",
-        f"  brgcl review {run}      go through the suspects and decide on each",
-        f"  brgcl report {run}      see them on a map of the graph",
+        f"All labels with reasons: {run / 'suspects.csv'}. Next:",
+        f"  brgcl review {run}      decide on each suspect",
+        f"  brgcl report {run}      see the suspects on a map of the graph",
     ]
     if applied is None:
-        steps.append("  --apply corrected.csv  with this command: take every suggestion")
+        steps.append("  --apply corrected.csv  add this to the command to apply every suggestion")
     return steps
 
 

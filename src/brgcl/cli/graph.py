@@ -48,11 +48,15 @@ def embed(
     output: EmbedOutput,
     seed: Seed = 0,
     checkpoint: Annotated[
-        Path | None, Option(help="File from which a stopped training resumes.")
+        Path | None, Option(help="File to save the training to, and to resume it from.")
     ] = None,
-    ranks: Annotated[int, Option(min=1, help="Processes that train together, by parts.")] = 1,
+    ranks: Annotated[
+        int, Option(min=1, help="Number of processes that train together, by parts.")
+    ] = 1,
 ) -> None:
-    """Learn representations of the nodes and write them with the nodes' own ids."""
+    """Learn representations of the nodes and write them with your node ids."""
+    if checkpoint is not None:
+        graph.check_kept(checkpoint, "--checkpoint")
     if ranks > 1 and context.obj is None:
         check_ranks(method.method, checkpoint)
         if "-" in sys.argv[2:]:
@@ -118,7 +122,7 @@ def classify(
     seeds: Seeds = 1,
     model: Annotated[
         Path | None,
-        Option(help="Run or model whose representations to take; nothing is trained."),
+        Option(help="Run or stored model to use; no representations are trained."),
     ] = None,
 ) -> None:
     """Classify the nodes in spite of wrong labels."""
@@ -128,7 +132,7 @@ def classify(
     options: dict[str, Any] = {"protocol": noise.protocol}
     if model is not None:
         if method != MethodOptions():
-            raise InputError("a fitted model has its method and settings; give no others")
+            raise InputError("a stored model has its own method and settings; remove yours")
         options["model"], how["model"] = load_model(model), str(model.absolute())
     run_evaluation(
         graph, method, noise, output, check_seeds(seed, seeds), how,
@@ -144,7 +148,7 @@ def cluster(
     output: OutputOptions,
     k: Annotated[
         int | None,
-        Option("-k", min=1, help="Clusters; default: as many as classes, else inferred."),
+        Option("-k", min=1, help="Number of clusters; default: that of classes, else inferred."),
     ] = None,
     seed: Seed = 0,
     seeds: Seeds = 1,
@@ -190,8 +194,8 @@ def run_evaluation(
     print_results(results.summary(), output, folder, f"nodes.parquet has the {what}")
     if what == "classes" and not (output.json_ or output.to_stdout):
         if getattr(first.outcome, "rule", None) in ATTRIBUTE_RULES:
-            print_line("Attributes alone predict better: nodes are classified by attributes.")
-        print_line("Which of the labels are wrong? brgcl find-errors, with the same graph, tells.")
+            print_line("Attributes alone predict better, so nodes are classified by attributes.")
+        print_line("To find wrong labels, run brgcl find-errors with the same graph.")
 
 
 def train(
@@ -274,8 +278,8 @@ def print_results(
     else:
         print_metrics(metrics)
     if folder is None:
-        tell("Nothing was written; --out FOLDER keeps the result of every node.")
+        tell("No file was written; --out FOLDER saves the results of all nodes.")
         return
     files = ", ".join([*folder.files, "run.json"])
     page = folder.path / ("report.html" if "report.html" in folder.files else "run.json")
-    tell(f"Written to {folder.path}: {files}. {result}; for an overview open {page}.")
+    tell(f"Written to {folder.path}: {files}. {result}; open {page} for an overview.")

@@ -12,14 +12,20 @@ from typer import Option
 from brgcl.cli.console import talk
 
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress and no messages.")]
-Verbose = Annotated[bool, Option("--verbose", "-v", help="A line for every step, with times.")]
-Debug = Annotated[bool, Option("--debug", help="Show where an error arose.")]
+Verbose = Annotated[bool, Option("--verbose", "-v", help="Print every step with its time.")]
+Debug = Annotated[bool, Option("--debug", help="Print the traceback of an error.")]
 
 
 def option(default: Any, help: str, *names: str, **rules: Any) -> Any:
     """Declare an option of a group by its default, its help, its names and Typer's rules."""
     info = Option(*names, help=help, **rules)
     return dataclasses.field(default=default, metadata={"option": info})
+
+
+def flowing(text: str | None) -> str:
+    """Let the paragraphs of a docstring flow: Typer breaks all but the first where it does."""
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(" ".join(each.split()) for each in paragraphs)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -54,6 +60,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field: values.pop(field) for field in fields})
         command(**values)
 
+    call.__doc__ = flowing(command.__doc__)
     call.__signature__ = inspect.Signature(spread)  # type: ignore[attr-defined]
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
     return call

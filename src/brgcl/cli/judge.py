@@ -36,7 +36,7 @@ def judge(
         certain: Mask of the labels that a person decided on, `(N,)`; None if there are none.
         detector: Name of the detector.
         config: Settings of its method.
-        fdr: Share of right labels that is allowed among those called wrong.
+        fdr: Share of right labels allowed among the flagged ones.
         seed: Seed of all that is random.
 
     Returns:
@@ -76,6 +76,7 @@ def detected_table(
         certain: Mask of the labels that a person decided on, `(N,)`; None if there are none.
         graph: The graph as it is observed.
     """
+    import numpy as np
     import pandas as pd
     import torch
 
@@ -103,10 +104,13 @@ def detected_table(
             "node": [graph.node_ids[node] for node in nodes.tolist()],
             "given": [names[label] for label in given.tolist()],
             "suggested": [names[label] for label in suggested.tolist()],
+            "probability": np.nan,  # of the suggestion: detectors do not say
             "score": score[order].clamp(0, 1).numpy(),
             "is_error": (found.is_error[order] & ~known).numpy(),
             "neighbours_given": (around.given / total).numpy(),
             "neighbours_suggested": (around.suggested / total).numpy(),
+            "nearest": "",
+            "prototype_confidence": np.nan,
         }
     )
     pairs = zip(frame["given"], frame["suggested"], counts, strict=True)

@@ -25,9 +25,11 @@ def draw_labels(data: "Data", labelled: str, noise: "Noise", seed: int) -> "Nois
         seed: Seed of the noise.
 
     Raises:
-        InputError: There are no labels, they are all of one class, or there are no training nodes.
+        InputError: There are no labels, too few, or all of one class, or there are no training
+            nodes.
     """
     from brgcl.evaluation.protocol import draw_noisy_graph
+    from brgcl.tasks.label_error_inputs import enough_labels
 
     if labelled == "train" and data.get("train_mask") is None:
         raise InputError(
@@ -36,11 +38,9 @@ def draw_labels(data: "Data", labelled: str, noise: "Noise", seed: int) -> "Nois
         )
     noisy = draw_noisy_graph(data, noise=noise, protocol="no-val", seed=seed, labelled=labelled)
     given = noisy.labels.train
-    num_classes = len(set(given[given >= 0].tolist()))
-    if num_classes == 0:
+    if not bool((given >= 0).any()):
         raise InputError("no node has a label; give labels to judge with --labels FILE")
-    if num_classes == 1:
-        raise InputError("all labels are the same; errors are found among two classes or more")
+    enough_labels(given, len(given))
     return noisy
 
 
@@ -64,7 +64,9 @@ def take_decisions(labels: "Tensor", data: "Data", run: Path) -> "tuple[Tensor, 
 
     decided = read_decisions(run)
     if len(decided) == 0:
-        raise InputError(f"nothing is decided yet in '{run}'; brgcl review {run} opens the page")
+        raise InputError(
+            f"there are no decisions in '{run}' yet; brgcl review {run} opens the page"
+        )
     rows = _numbers(decided["node"], data.node_ids, "node", run)
     codes = _numbers(decided["label"], class_names(data, data.y), "class", run)
     labels, certain = labels.clone(), torch.zeros_like(labels, dtype=torch.bool)
@@ -99,7 +101,7 @@ def corrected_labels(suspects: "pd.DataFrame", given: Mapping[Any, str | None]) 
         given: Label of each node as it was given, by id; None for a node without one.
 
     Returns:
-        `node_id`; `label`, the suggested one where the label is called wrong, else the one that
+        `node_id`; `label`, the suggested one if the label is flagged, else the one that
         was judged; `label_given`; whether it was `changed`; and `score`, the probability that the
         label that was judged is right.
     """

@@ -10,7 +10,7 @@ from brgcl.cli.options import Json, Root
 
 @grouped
 def datasets(root: Root = None, json_: Json = False) -> None:
-    """List the named data sets and whether their files are here."""
+    """List the public data sets and whether their files are present."""
     from brgcl.data.datasets import dataset_status
 
     listed = dataset_status(root)
@@ -27,12 +27,12 @@ def datasets(root: Root = None, json_: Json = False) -> None:
         for s in listed
     ]  # fmt: skip
     show_table("Data sets", ["name", "nodes", "edges", "attributes", "classes", "files"], rows)
-    print_line("What is not here is downloaded when it is first used, e.g. brgcl classify cora.")
+    print_line("Missing files are downloaded at the first use, e.g. brgcl classify cora.")
 
 
 @grouped
 def methods(json_: Json = False) -> None:
-    """List the methods."""
+    """List the methods that --method accepts."""
     from brgcl.methods import METHODS
 
     columns = ("name", "kind", "uses_labels", "oracle", "cost", "citation")
@@ -42,13 +42,14 @@ def methods(json_: Json = False) -> None:
         return
     words = {True: "yes", False: "no", "": "none"}
     rows = [[words.get(value, value) for value in entry.values()] for entry in listed]
-    show_table("Methods", ["name", "kind", "labels", "oracle", "cost", "citation"], rows)
-    print_line("To run one: brgcl classify GRAPH --method NAME.")
+    names = ["name", "kind", "labels", "oracle", "cost", "citation"]
+    show_table("Methods", names, rows, words=True)
+    print_line("To use one: brgcl classify GRAPH --method NAME.")
 
 
 @grouped
 def version(json_: Json = False) -> None:
-    """Print the version and those of all that computes, for a bug report."""
+    """Print the versions of brgcl and its libraries, for a bug report."""
     import platform
 
     from brgcl.machine import library_versions, processor, source_commit
@@ -61,4 +62,4 @@ def version(json_: Json = False) -> None:
         print_json(about)
     else:
         show_table("", ["name", "value"], [list(pair) for pair in about.items()], words=True)
-        print_line("Is something missing? brgcl doctor checks the installation.")
+        print_line("brgcl doctor checks the installation.")

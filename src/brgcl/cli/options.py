@@ -37,13 +37,13 @@ LAST_SEED = 2**32 - 1  # of scikit-learn
 Json = Annotated[bool, Option("--json", help="Print JSON.", rich_help_panel="Output")]
 Overwrite = Annotated[
     bool,
-    Option("--overwrite", help="Replace what brgcl wrote there.", rich_help_panel="Output"),
+    Option("--overwrite", help="Replace files that brgcl wrote.", rich_help_panel="Output"),
 ]
 Root = Annotated[
-    Path | None, Option(help="Folder with the data sets' files.", rich_help_panel="Graph")
+    Path | None, Option(help="Folder with the files of the data sets.", rich_help_panel="Graph")
 ]
 Seed = Annotated[int, Option(min=0, max=LAST_SEED, help="First seed.")]
-Seeds = Annotated[int, Option(min=1, help="How many draws to run, each with its own seed.")]
+Seeds = Annotated[int, Option(min=1, help="Number of draws to run, each with its own seed.")]
 
 
 @dataclass(frozen=True)
@@ -53,18 +53,20 @@ class GraphOptions:
     PANEL: ClassVar = "Graph"
     graph: Annotated[
         str | None,
-        Argument(help=f"A data set: {', '.join(DATASETS)}; or a graph folder; or give --edges."),
+        Argument(help=f"A data set ({', '.join(DATASETS)}) or a graph folder; --edges for files."),
     ] = None
-    edges: Path | None = option(None, "Edges: CSV, TSV or Parquet; - = stdin.")
-    features: Path | None = option(None, "Attributes: CSV, Parquet, NPY or sparse NPZ.")
-    labels: Path | None = option(None, "Labels: CSV or Parquet; missing = unlabelled.")
-    source: str | None = option(None, "Column of one end of an edge.")
-    target: str | None = option(None, "Column of the other end.")
-    weight: str | None = option(None, "Column of edge weights.")
-    id: str | None = option(None, "Column of ids in attributes and labels.")
-    label: str | None = option(None, "Column of labels.")
+    edges: Path | None = option(None, "File of edges: CSV, TSV or Parquet; - = stdin.")
+    features: Path | None = option(None, "File of attributes: CSV, Parquet, NPY or sparse NPZ.")
+    labels: Path | None = option(
+        None, "File of labels: CSV or Parquet; nodes that are not listed are unlabelled."
+    )
+    source: str | None = option(None, "Column with one end of each edge.")
+    target: str | None = option(None, "Column with the other end of each edge.")
+    weight: str | None = option(None, "Column with the weights of edges.")
+    id: str | None = option(None, "Column with the ids in the files of attributes and labels.")
+    label: str | None = option(None, "Column with the labels.")
     header: bool | None = option(
-        None, "Whether edges and labels have a header row.", "--header/--no-header"
+        None, "Whether the files of edges and labels have a header row.", "--header/--no-header"
     )
     root: Root = None
 
@@ -72,7 +74,7 @@ class GraphOptions:
         name = self.graph
         if name is None and self.edges is None:
             raise InputError(
-                "no graph given; name a data set (brgcl datasets) or a graph folder, or give "
+                "no graph given; name a data set (brgcl datasets) or a graph folder, or use "
                 "--edges FILE"
             )
         if name is not None:
@@ -81,11 +83,13 @@ class GraphOptions:
             if name not in DATASETS:
                 self._check_path(Path(name))
             if self.columns:
-                raise InputError(f"columns are named in files, not in '{name}'")
+                raise InputError(f"columns can be named for files only, not for '{name}'")
         for field, file in self._stdin.items():
             object.__setattr__(self, field, file)
         if self.root is not None and not self.root.is_dir():
-            raise InputError(f"--root '{self.root}' is no folder; give that of the data sets")
+            raise InputError(
+                f"--root '{self.root}' is not a folder; give the folder of the data sets"
+            )
 
     @cached_property
     def _stdin(self) -> dict[str, Path]:
@@ -100,7 +104,7 @@ class GraphOptions:
                     f"'{path}' has no {GRAPH_FILE}; brgcl convert makes a graph folder"
                 )
         elif path.suffix or path.exists():
-            raise InputError(f"'{path}' is no data set; to read a file give --edges FILE")
+            raise InputError(f"'{path}' is not a data set; to read a file, use --edges FILE")
         else:
             check_name("data set", str(path), DATASETS)
 
@@ -121,6 +125,14 @@ class GraphOptions:
     def columns(self) -> dict[str, Any]:
         """The columns that were named, by option."""
         return self._given("source", "target", "weight", "id", "label", "header")
+
+    def check_kept(self, file: Path, option: str) -> None:
+        """Check that a file that an option writes is none of those that are read."""
+        for name, source in self.files.items():
+            if file.exists() and source.exists() and file.samefile(source):
+                raise InputError(
+                    f"{option} would replace '{file}', which --{name} reads; give another name"
+                )
 
     def open(self, seed: int) -> "Data":
         """Load the data set, or read the files; only a data set may depend on the seed."""
@@ -181,8 +193,10 @@ class SettingOptions:
     method: ClassVar[str] = "brgcl"
     preset: str = option("default", "Named settings: default, paper-literal, ...")
     encoder: str | None = option(None, "Layers of the encoder: gcn (default), sage, gat or gin.")
-    file: Path | None = option(None, "Settings in a TOML file.", "--config")
-    settings: list[str] | None = option(None, "One setting, key=value; may be repeated.", "--set")
+    file: Path | None = option(None, "TOML file with settings.", "--config")
+    settings: list[str] | None = option(
+        None, "A single setting, key=value; can be repeated.", "--set"
+    )
 
     def config(self, dataset: str | None) -> Any:
         """Put the settings together, and check that this machine can train with them."""
@@ -195,7 +209,7 @@ class SettingOptions:
         check_device(getattr(config, "device", "cpu"))
         epochs, warmup = getattr(config, "epochs", 1), getattr(config, "warmup_epochs", 0)
         if warmup >= epochs:
-            say(f"{epochs} epochs end before the warm-up ({warmup}): prototypes never join.")
+            say(f"{epochs} epochs end before the warm-up ({warmup}): prototypes are not used.")
         return config
 
 
@@ -203,7 +217,7 @@ class SettingOptions:
 class MethodOptions(SettingOptions):
     """The method and its settings."""
 
-    method: str = option("brgcl", "brgcl methods lists all.")  # type: ignore[misc]
+    method: str = option("brgcl", "Method; brgcl methods lists all.")  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         check_name("method", self.method, METHODS, hint="brgcl methods lists all")
@@ -215,9 +229,12 @@ class GraphNoiseOptions:
 
     PANEL: ClassVar = "Noise and protocol"
     attribute_noise: str | None = option(
-        None, f"E.g. within:0.3 or within:0.3@train; {', '.join(ATTRIBUTE_NOISE)}."
+        None,
+        f"Noise to add, e.g. within:0.3 or within:0.3@train; kinds: {', '.join(ATTRIBUTE_NOISE)}.",
     )
-    edge_noise: str | None = option(None, f"E.g. add:0.2; {', '.join(EDGE_NOISE)}.")
+    edge_noise: str | None = option(
+        None, f"Noise to add, e.g. add:0.2; kinds: {', '.join(EDGE_NOISE)}."
+    )
 
     def __post_init__(self) -> None:
         self.specs()
@@ -244,7 +261,9 @@ class GraphNoiseOptions:
 class NoiseOptions(GraphNoiseOptions):
     """Noise to add to labels, attributes and edges."""
 
-    label_noise: str | None = option(None, f"E.g. symmetric:0.4; {', '.join(LABEL_NOISE)}.")
+    label_noise: str | None = option(
+        None, f"Noise to add, e.g. symmetric:0.4; kinds: {', '.join(LABEL_NOISE)}."
+    )
 
     def specs(self) -> dict[str, Any]:
         """Read the options."""
@@ -255,7 +274,7 @@ class NoiseOptions(GraphNoiseOptions):
 class ProtocolOptions(NoiseOptions):
     """Noise, and which labels may choose."""
 
-    protocol: str = option("clean-val", f"One of {', '.join(PROTOCOLS)}.")
+    protocol: str = option("clean-val", f"Validation labels to use: {', '.join(PROTOCOLS)}.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -267,8 +286,8 @@ class ClassifierOptions:
     """The classifier on top of representations."""
 
     PANEL: ClassVar = "Classifier"
-    rule: str | None = option(None, f"{', '.join(RULES)}; default: auto, which chooses.")
-    soft_labels: str | None = option(None, f"Targets of mlp: {', '.join(SOFT_LABELS)}.")
+    rule: str | None = option(None, f"One of {', '.join(RULES)}; default: auto.")
+    soft_labels: str | None = option(None, f"Targets of --rule mlp: {', '.join(SOFT_LABELS)}.")
 
     def __post_init__(self) -> None:
         check_name("rule", self.rule, RULES)
@@ -293,7 +312,7 @@ class OutputOptions:
     """Where results go."""
 
     PANEL: ClassVar = "Output"
-    out: Path | None = option(None, "Folder for tables, model and report; - = CSV on stdout.")
+    out: Path | None = option(None, "Folder for tables, model and report; - = CSV to stdout.")
     overwrite: Overwrite = False
     json_: Json = False
 
@@ -321,7 +340,7 @@ class OutputOptions:
 class EmbedOutput(OutputOptions):
     """Where representations go: always into a folder."""
 
-    out: Path | None = option(Path("run"), "Folder to write; - = CSV on stdout.")
+    out: Path | None = option(Path("run"), "Folder to write; - = CSV to stdout.")
 
 
 def check_seeds(seed: int, seeds: int) -> range:
@@ -336,7 +355,7 @@ def parse_trials(text: str | None) -> int | Literal["grid"] | None:
     if text is None or text == "grid":
         return None if text is None else "grid"
     if not text.isdecimal() or int(text) == 0:
-        raise InputError(f"--trials takes grid or a number from 1 on, got '{text}'")
+        raise InputError(f"--trials must be 'grid' or a number of at least 1, got '{text}'")
     return int(text)
 
 
@@ -350,7 +369,7 @@ def parse_levels(text: str | None) -> list[float] | None:
     try:
         return None if text is None else [float(level) for level in text.split(",")]
     except ValueError:
-        raise InputError(f"'{text}' are not levels; write e.g. 0,0.2,0.4") from None
+        raise InputError(f"levels must be numbers such as 0,0.2,0.4, got '{text}'") from None
 
 
 def parse_size(text: str) -> int:

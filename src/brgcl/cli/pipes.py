@@ -42,7 +42,7 @@ def read_stdin(files: Mapping[str, Path]) -> dict[str, Path]:
     stream = sys.stdin.buffer
     first = stream.read(4)
     if not first:
-        raise InputError(f"nothing came through stdin for {names[0]} -; pipe a file into it")
+        raise InputError(f"stdin is empty for {names[0]} -; pipe a file into it")
     suffix = next((s for magic, s in MAGIC.items() if first.startswith(magic)), ".csv")
     file = folder / f"stdin{suffix}"
     with file.open("wb") as kept:

@@ -96,9 +96,11 @@ def join(ranks: "Ranks", out: Path | None, method: str, checkpoint: Path | None)
 def check_ranks(method: str, checkpoint: Path | None) -> None:
     """Check that ranks can run a command."""
     if method != "brgcl":
-        raise InputError(f"{method} trains in one process; leave --ranks out, or take brgcl")
+        raise InputError(f"{method} trains in one process; remove --ranks, or use brgcl")
     if checkpoint is not None:
-        raise InputError("ranks keep their own checkpoint in the folder of --out; no --checkpoint")
+        raise InputError(
+            "ranks keep their own checkpoint in the folder of --out; remove --checkpoint"
+        )
 
 
 def start_ranks(number: int, arguments: Sequence[str]) -> None:

@@ -8,28 +8,30 @@ from typer import Argument, Option
 from brgcl.cli.console import print_json, print_line
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import Json, Overwrite
-from brgcl.cli.run_folder import claim_file, write_anew
+from brgcl.cli.run_folder import claim_file, tell_unfinished, write_anew
 from brgcl.progress import progress_bar
 
 
 @grouped
 def report(
-    run: Annotated[Path, Argument(help="Folder that a command wrote with --out.")],
-    out: Annotated[Path | None, Option(help="File for the page; default: RUN/report.html.")] = None,
+    run: Annotated[Path, Argument(help="Run folder, as written with --out.")],
+    out: Annotated[Path | None, Option(help="HTML file; default: RUN/report.html.")] = None,
     overwrite: Overwrite = False,
     json_: Json = False,
 ) -> None:
-    """Show a run as one page: map of the nodes, suspicious labels, training, graph."""
+    """Write a run as one HTML page: map of the nodes, suspicious labels, training, graph."""
     from brgcl.report.page import write_page
 
-    page = run / "report.html" if out is None else out
-    if out is not None:
-        claim_file(out, overwrite=overwrite)
+    tell_unfinished(run)
+    own = run / "report.html"
+    page = own if out is None else out
+    if page.absolute() != own.absolute():
+        claim_file(page, overwrite=overwrite)
     with progress_bar("writing the report"):
-        if out is None:
-            write_anew(run, page.name, lambda path: write_page(run, path))
+        if page.absolute() == own.absolute():
+            write_anew(run, own.name, lambda path: write_page(run, path))
         else:
-            write_page(run, out)
+            write_page(run, page)
     size = page.stat().st_size
     if json_:
         print_json({"report": str(page), "bytes": size})

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 @grouped
 def review(
-    run: Annotated[Path, Argument(help="Folder that find-errors wrote (--out).")],
-    port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 = any.")] = 0,
+    run: Annotated[Path, Argument(help="Run folder that find-errors wrote with --out.")],
+    port: Annotated[int, Option(min=0, max=65535, help="Port of the page; 0 = any free one.")] = 0,
     who: Annotated[str | None, Option(help="Your name in the audit trail; default: login.")] = None,
     browser: Annotated[bool, Option("--browser/--no-browser", help="Open the page.")] = True,
     export: Annotated[
         Path | None,
-        Option(help="Write the labels after review as CSV; - = stdout.", rich_help_panel="Output"),
+        Option(help="Write the reviewed labels as CSV; - = stdout.", rich_help_panel="Output"),
     ] = None,
     trail: Annotated[
         Path | None,
-        Option(help="Write who decided what, when and why; - = stdout.", rich_help_panel="Output"),
+        Option(help="Write the audit trail as CSV; - = stdout.", rich_help_panel="Output"),
     ] = None,
     overwrite: Overwrite = False,
     json_: Json = False,
@@ -38,8 +38,10 @@ def review(
 
     With --export or --trail nothing is served: files are written from what was decided.
     """
+    from brgcl.cli.run_folder import tell_unfinished
     from brgcl.review.content import read_content
 
+    tell_unfinished(run)
     who = _name() if who is None else who.strip()
     if not who:
         raise InputError("--who is empty; give a name for the audit trail")
@@ -72,8 +74,9 @@ def review(
 
 
 def _serve(session: "Session", address: "Address", *, browser: bool) -> None:
-    """Answer the page until Ctrl-C."""
+    """Answer the page until Ctrl-C or SIGTERM."""
     import contextlib
+    import signal
     import sys
     import threading
     import webbrowser
@@ -90,6 +93,8 @@ def _serve(session: "Session", address: "Address", *, browser: bool) -> None:
     )  # fmt: skip
     if browser:
         threading.Timer(0.5, webbrowser.open, [address.url]).start()
+    # uvicorn passes the signal on that ended it: SIGTERM, too, lets the review close its file
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(KeyboardInterrupt):
         uvicorn.Server(config).run(sockets=[address.listening])
 
@@ -103,9 +108,11 @@ def _write(
     from brgcl.review.database import read_state
     from brgcl.review.export import audit_trail, corrected_labels
 
-    state = read_state(content.path)
     if DASH in (export, trail) and (json_ or export == trail):
-        raise InputError("two things cannot both go to stdout; give a file, or leave --json away")
+        raise InputError("only one table can go to stdout; give a file, or remove --json")
+    if export is not None and trail is not None and export.resolve() == trail.resolve():
+        raise InputError(f"--export and --trail both write '{export}'; give each its own file")
+    state = read_state(content.path)
     for file in (export, trail):
         if file is not None and file != DASH:
             claim_file(file, overwrite=overwrite)
@@ -149,7 +156,7 @@ def _sentence(summary: dict[str, Any]) -> str:
     left = summary["error_left"]
     sure = f"{100 * left['low']:.1f} to {100 * left['high']:.1f} %"
     if not left["num_checked"]:
-        sure = "says the detector alone: no random node was checked"
+        sure = "the detector's own estimate: no random node was checked"
     return (
         f"{summary['num_suspects_decided']:,} of {summary['num_suspects']:,} suspects decided, "
         f"{summary['num_changed']:,} labels changed; about {100 * left['rate']:.1f} % of the "

@@ -126,7 +126,7 @@ def claim_folder(path: Path, *, overwrite: bool, reviewed: bool = False) -> Iter
         folder.finish()
     except BaseException:
         if folder is not None and folder.files:
-            say(f"'{path}' holds an unfinished run: {', '.join(folder.files)}")
+            say(f"'{path}' has an unfinished run: {', '.join(folder.files)}")
         raise
     finally:
         lock()
@@ -146,7 +146,7 @@ def write_anew(path: Path, name: str, write: Callable[[Path], object]) -> None:
     about = _read_about(path)
     if not about:
         raise InputError(
-            f"'{path}' holds no run (run.json); give the folder that a command wrote with --out"
+            f"'{path}' has no run (run.json); give the folder that a command wrote with --out"
         )
     try:
         release = _lock(path)
@@ -163,6 +163,15 @@ def write_anew(path: Path, name: str, write: Callable[[Path], object]) -> None:
         release()
 
 
+def tell_unfinished(path: Path) -> None:
+    """Say so if the command that writes a run has not finished, or was killed."""
+    if _read_about(path).get("state") == "unfinished":
+        say(
+            f"'{path}' holds an unfinished run, whose files may not belong together; wait for the "
+            "command that writes it, or run it again with --overwrite"
+        )
+
+
 def last_command(path: Path) -> str | None:
     """Return the command that wrote the run in a folder; None if there is no run."""
     about = _read_about(path)
@@ -173,13 +182,15 @@ def claim_file(path: Path, *, overwrite: bool) -> None:
     """Check that a file can be written; nothing is created yet.
 
     Raises:
-        InputError: The path is a folder, the file is there and `overwrite` is off, or its folder
-            cannot be written to.
+        InputError: The path is a folder or a file of a run, the file is there and `overwrite` is
+            off, or its folder cannot be written to.
     """
     if path.is_dir():
         raise InputError(f"'{path}' is a folder, not a file; give another name")
+    if _is_of_run(path):
+        raise InputError(f"'{path}' is a file of a run; give another name")
     if path.exists() and not overwrite:
-        raise InputError(f"file '{path}' is there already; give another name or add --overwrite")
+        raise InputError(f"file '{path}' already exists; give another name or add --overwrite")
     made = [folder for folder in path.parents if not folder.exists()]
     probe = path.with_name(f".{path.name}.brgcl")
     try:
@@ -190,6 +201,15 @@ def claim_file(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"cannot write '{path}': {error.strerror}; give another name") from error
     finally:
         _remove(made)
+
+
+def _is_of_run(path: Path) -> bool:
+    """Whether a path is that of a file of a run, or of decisions, wherever they are."""
+    file = path.absolute()
+    return file.name.startswith(REVIEW) or any(
+        (folder / ABOUT).is_file() and file.relative_to(folder).as_posix() in (*FILES, ABOUT)
+        for folder in file.parents[:2]  # the second is that of the model
+    )
 
 
 def _check_content(path: Path, overwrite: bool, reviewed: bool) -> dict[str, str | None]:

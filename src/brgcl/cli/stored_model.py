@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from brgcl.cli.run_folder import tell_unfinished
 from brgcl.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,12 +21,12 @@ def load_model(path: Path) -> "BRGCL":
     """
     from brgcl.model import BRGCL
 
+    tell_unfinished(path)
     for folder in (path / "model", path):
         if (folder / MODEL_FILE).is_file():
             return BRGCL.load(folder)
     raise InputError(
-        f"'{path}' holds no model; give a run of the method brgcl, or a folder that BRGCL.save "
-        "wrote"
+        f"'{path}' has no model; give a run of the method brgcl, or a folder that BRGCL.save wrote"
     )
 
 

@@ -29,7 +29,7 @@ TABLES = (".csv", ".parquet")
 
 @grouped
 def transform(
-    model: Annotated[Path, Argument(help="A run, or a folder that BRGCL.save wrote.")],
+    model: Annotated[Path, Argument(help="Run folder, or a folder that BRGCL.save wrote.")],
     graph: GraphOptions,
     output: OutputOptions,
     seed: Seed = 0,
@@ -43,9 +43,9 @@ def transform(
     from brgcl.baselines.brgcl import represent
 
     table = None
-    if output.out is not None and output.out.suffix in TABLES:
+    if output.out is not None and output.out.suffix.lower() in TABLES:
         table = output.out
-    if table is not None:
+        graph.check_kept(table, "--out")
         claim_file(table, overwrite=output.overwrite)
     with nullcontext() if table is not None else output.claim() as folder:
         known, classifier = load_model(model), load_classifier(model)
@@ -64,13 +64,13 @@ def transform(
     if table is None:
         print_results(metrics, output, folder, "nodes.parquet has the clusters")
         return
-    write = write_csv if table.suffix == ".csv" else write_parquet
+    write = write_csv if table.suffix.lower() == ".csv" else write_parquet
     write(table, _table(data, fitted, nodes))
     if output.json_:
         print_json(metrics)
     else:
         print_metrics(metrics)
-        print_line(f"Written to {table}, a row for each node; --out FOLDER writes a report, too.")
+        print_line(f"Written to {table}, one row per node; --out FOLDER writes a report, too.")
 
 
 def _table(data: "Data", fitted: "Fitted", nodes: "pd.DataFrame") -> "pd.DataFrame":

@@ -33,12 +33,13 @@ class EqualOptions:
 
     PANEL: ClassVar = "With --method"
     method: str | None = option(
-        None, "Tune this method by validation accuracy, as all others are (brgcl methods)."
+        None, "Tune this method by validation accuracy, in the same way for every method."
     )
-    draws: int = option(3, "Draws to score each setting on, from draw 100 on.", min=1, max=20)
-    workers: int = option(1, "Processes, one thread each.", min=1)
+    draws: int = option(3, "Number of draws to score each setting on, from 100 on.", min=1, max=20)
+    workers: int = option(1, "Number of processes, one thread each.", min=1)
     records: Path = option(
-        Path("results/tuning/equal/records.jsonl"), "File of records; the choice goes beside it."
+        Path("results/tuning/equal/records.jsonl"),
+        "File of records; the choice is written beside it.",
     )
 
     def __post_init__(self) -> None:
@@ -50,23 +51,21 @@ class SearchOptions:
     """How to search, and where the choice goes."""
 
     PANEL: ClassVar = "Search"
-    criterion: str | None = option(
-        None, "labels or stability; default: labels where there are any."
-    )
+    criterion: str | None = option(None, "labels or stability; default: labels if there are any.")
     trials: str | None = option(
         None,
-        "grid or a number; default: grid up to 5,000 nodes, else 20. With --method a number, 8.",
+        "grid, or a number of settings; default: grid up to 5,000 nodes, else 20; 8 with --method.",
     )
     epochs: int | None = option(
         None, "Epochs of each training; default: all up to 5,000 nodes, else 60.", min=1
     )
-    budget: str | None = option(None, "Time after which all is over: 90s, 5m, 2h.")
+    budget: str | None = option(None, "Time limit for the whole command: 90s, 5m, 2h.")
     compare: int | None = option(
-        None, "Fresh draws to compare with the default on; default: 5.", min=0
+        None, "Number of fresh draws for the comparison with the default; default: 5.", min=0
     )
-    storage: Path | None = option(None, "Journal file; the same call resumes from it.")
-    out: Path | None = option(None, "TOML file for the choice, read by --config.")
-    overwrite: bool = option(False, "Replace that file.", "--overwrite")
+    storage: Path | None = option(None, "Journal file; the same command resumes from it.")
+    out: Path | None = option(None, "TOML file for the chosen settings, for --config.")
+    overwrite: bool = option(False, "Replace the file of --out.", "--overwrite")
     picture: Path | None = option(None, "Plot the scores: .svg, .png or .pdf.", "--plot")
 
 
@@ -82,11 +81,11 @@ def tune(
 ) -> None:
     """Choose settings: xi and gamma0 for your graph, or those of any method with --method.
 
-    Without --method, BRGCL's xi and gamma0 are chosen by the noisy training labels, or by stability
-    where there are none; validation labels are never read.
+    Without --method, xi and gamma0 of BRGCL are chosen by the noisy training labels, or by
+    stability if there are no labels. Validation labels are never read.
 
-    With --method NAME, settings of any method are chosen on a data set by the accuracy on its
-    validation nodes, with as many trials, draws and kinds of noise for every method.
+    With --method NAME, the settings of a method are chosen by accuracy on the validation nodes of
+    a data set. Every method gets the same number of trials and draws, and the same kinds of noise.
     """
     if equal.method is not None:
         from brgcl.cli.tune_method import tune_method
@@ -138,6 +137,6 @@ def tune(
         return
     show_table(f"Settings of {name}", COLUMNS, table_rows(tuning))
     said += [f"Written: {file}" for file in (out, picture) if file is not None]
-    kept = f"brgcl classify ... --config {out}" if out else "--out FILE keeps the choice"
+    kept = f"brgcl classify ... --config {out}" if out else "--out FILE saves the chosen settings"
     for line in (*said, f"Next: {kept}"):
         print_line(line)

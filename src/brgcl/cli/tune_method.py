@@ -41,7 +41,7 @@ def tune_method(
     deadline = None if search.budget is None else time.time() + parse_duration(search.budget)
     trials = parse_trials(search.trials)
     if trials == "grid":
-        raise InputError("--trials takes a number with --method, so that all methods get as many")
+        raise InputError("with --method, --trials must be a number, the same for all methods")
     if search.out is not None:
         claim_file(search.out, overwrite=search.overwrite)
 
@@ -90,7 +90,9 @@ def _check_options(
     }  # fmt: skip
     for name, value in given.items():
         if value is not None:
-            raise InputError(f"{name} is not for --method, which treats all methods alike")
+            raise InputError(
+                f"{name} cannot be used with --method, which treats all methods in the same way"
+            )
     return graph.dataset
 
 
@@ -121,8 +123,8 @@ def lines(tuning: "EqualTuning") -> list[str]:
     best = max(others, key=lambda each: each.gain)
     return [
         did,
-        "Choice: the default; no other setting gains two standard errors, the best of them, "
-        f"{changes_text(best)}, {_gain(best)}.",
+        "Choice: the default; no other setting gains two standard errors (the best, "
+        f"{changes_text(best)}, gains {_gain(best)}).",
     ]
 
 

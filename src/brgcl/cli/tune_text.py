@@ -11,7 +11,7 @@ SHOWN = 10  # rows of the table
 WHAT = {
     "labels": "agreement of held-out predictions with the given training labels (5 folds, class "
     "centroids)",
-    "stability": "adjusted Rand index of the partitions of two resampled views (no label is read)",
+    "stability": "adjusted Rand index of the partitions of two resampled views (no labels)",
 }
 
 
@@ -35,15 +35,15 @@ def lines(tuning: Tuning) -> list[str]:
     )
     if not tuning.keeps_default:
         choice = (
-            f"{_name(chosen)}; it gains {_gain(chosen)}, more than one standard error, on the "
+            f"{_name(chosen)}; it gains {_gain(chosen)}, more than one standard error, over the "
             f"default {_name(tuning.default)}."
         )
     elif rival is None:
-        choice = f"the default {_name(chosen)}; nothing else was tried to the end."
+        choice = f"the default {_name(chosen)}; no other setting was trained to the end."
     else:
         choice = (
-            f"the default {_name(chosen)}; no other setting gains more than one standard error, "
-            f"the best of them, {_name(rival)}, {_gain(rival)}."
+            f"the default {_name(chosen)}; no other setting gains more than one standard error "
+            f"(the best, {_name(rival)}, gains {_gain(rival)})."
         )
     sentences = [
         f"Score: {WHAT[tuning.criterion]}.",
@@ -51,7 +51,7 @@ def lines(tuning: Tuning) -> list[str]:
         f"Choice: {choice}",
     ]
     if not tuning.keeps_default and number > 2:
-        sentences.append(f"The best of {number} scores is partly luck: trust the fresh draws.")
+        sentences.append(f"The best of {number} scores is partly luck; trust the fresh draws.")
     return sentences
 
 

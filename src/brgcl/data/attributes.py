@@ -42,7 +42,7 @@ def attributes_of_degrees(degree: Tensor) -> Tensor:
     num_nodes = len(degree)
     if num_nodes <= MAX_IDENTITY:
         column = torch.arange(num_nodes)
-        log.warning("no attributes given: each of the %d nodes gets a column of its own", num_nodes)
+        log.warning("no attributes given: each of the %d nodes gets its own column", num_nodes)
     else:
         column = torch.log2(degree.double() + 1).floor().long()
         log.warning("no attributes given: %d nodes are described by their degree", num_nodes)

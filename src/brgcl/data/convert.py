@@ -161,6 +161,7 @@ def convert_files(
         writer.about |= {
             "name": graph_name(Path(edges)), "num_nodes": len(index), "num_edges": num_edges,
             "num_features": num_features, "class_names": class_names,
+            "feature_names": attribute_names if len(attribute_names) == num_features else None,
         }  # fmt: skip
 
 

@@ -43,20 +43,20 @@ class DatasetStatus:
 def load_dataset(name: str, root: str | Path | None = None, *, seed: int = 0) -> "Data":
     """Load a public graph by name, with raw attributes.
 
-    Files are looked for as `<folder>/<data set>/<file>`, with `root`, `$BRGCL_DATA` and the user's
-    cache as folder, in this order; only then are they downloaded, into the cache and nowhere else.
+    Files are searched as `<folder>/<data set>/<file>` in `root`, `$BRGCL_DATA` and the user's
+    cache, in this order. If they are in none of these folders, they are downloaded into the cache.
 
     Args:
         name: cora, citeseer, pubmed, coauthor-cs, ogbn-arxiv or demo.
-        root: A folder to look into first.
+        root: Folder to search first.
         seed: Seed of the generated graph (demo) or of the split (coauthor-cs); others ignore it.
 
     Returns:
         The checked graph with its split; see `check_graph`.
 
     Raises:
-        InputError: The name is unknown, or a file is not what it should be.
-        DataNotFound: The files are nowhere and cannot be downloaded.
+        InputError: The name is unknown, or a file is invalid.
+        DataNotFound: The files are in none of the folders and cannot be downloaded.
 
     Example:
         >>> load_dataset("demo").num_nodes

@@ -65,11 +65,11 @@ def read_graph(
 ) -> Data:
     """Read a graph from files.
 
-    Ids are any text or integers, and come back as written in `node_ids`, without blanks around
-    them. With a table of features the nodes are its rows; with a matrix file they are `0..N-1`;
-    without features they are the ends of the edges, sorted, and the attributes are structural (see
-    `structural_attributes`). Columns are those that the arguments name, or else recognised by their
-    names (see `brgcl.data.columns`); where that leaves a choice, the graph is not read.
+    Ids are text or integers. `node_ids` returns them as written, without surrounding spaces. With a
+    table of features, the nodes are its rows; with a matrix file, they are `0..N-1`. Without
+    features, the nodes are the ends of the edges, sorted, and the attributes are structural (see
+    `structural_attributes`). Columns are named by the arguments or recognised by their names (see
+    `brgcl.data.columns`). If more than one choice is possible, an error is raised.
 
     Args:
         edges: Table with an edge per row (`.csv`, `.tsv`, `.txt`, `.edgelist`, also `.gz`;
@@ -83,17 +83,18 @@ def read_graph(
         weight: Column of `edges` with positive weights.
         id: Column of `features` and `labels` with the id; it may be in one of them only.
         label: Column of `labels` with the label; without `labels`, a column of `features`.
-        header: Whether the first row of `edges` and `labels` holds names. By default this is
-            recognised, and asked for where it cannot be. A column that is named by an argument
-            means that its file has a header; without one the columns are "column 1", "column 2",
-            ... A table of features always has a header, and so has a table of
-            labels that begins with recognised names of both columns.
+        header: Whether the first row of `edges` and `labels` has the names of the columns. By
+            default this is recognised; if it is ambiguous, an error asks for it. If an argument
+            names a column, its file must have a header. Without a header, the columns are
+            "column 1", "column 2", ... A table of features always has a header, and so has a table
+            of labels that begins with recognised names of both columns.
 
     Returns:
         The checked graph, with `node_ids` and `class_names`; see `check_graph`.
 
     Raises:
-        InputError: A file is missing or wrong; the message names the file, the line and the remedy.
+        InputError: A file is missing or invalid; the message names the file, the line and the
+            remedy.
     """
     features_read = None if features is None else _open_features(_as_path("features", features))
     label_file = None if labels is None else read_table(_as_path("labels", labels))
@@ -140,7 +141,7 @@ def join_tables(
     check_given(id, label, node_table, label_table)
 
     ends, weights = _read_edges(edge_table, source, target, weight, header)
-    node_ids, x = _read_features(features, id, label)
+    node_ids, x, names = _read_features(features, id, label)
     label_ids, values = _read_labels(label_table, id, label, header)
     (*ends, node_ids, label_ids), changed = without_zero_fractions([*ends, node_ids, label_ids])
     if changed:
@@ -159,6 +160,7 @@ def join_tables(
     data = Data(edge_index=torch.from_numpy(edge_index), edge_weight=weights, num_nodes=num_nodes)
     data.x = structural_attributes(data.edge_index, num_nodes) if x is None else x
     data.node_ids, data.name = index.values, graph_name(edge_file.path)
+    data.feature_names = names
     if label_table is not None:
         nodes = index.locate(label_ids, label_table)
         data.y, data.class_names = _encode_labels(label_table, label_ids, values, nodes, num_nodes)
@@ -166,8 +168,14 @@ def join_tables(
 
 
 def graph_name(edges: Path) -> str:
-    """What a graph is called that is read from files."""
-    return edges.name.split(".")[0] or edges.name
+    """What a graph is called that is read from files: its folder where the file is just `edges`.
+
+    Example:
+        >>> graph_name(Path("papers/edges.csv.gz")), graph_name(Path("papers/links.csv"))
+        ('papers', 'links')
+    """
+    name = edges.name.split(".")[0] or edges.name
+    return (name.lower() == "edges" and edges.absolute().parent.name) or name
 
 
 def no_nodes(listed: Path) -> InputError:
@@ -270,18 +278,19 @@ def _report_index(table: TableFile, used: Sequence[str | None]) -> None:
 
 def _read_features(
     features: TableFile | Tensor | None, id: str | None, label: str | None
-) -> tuple[Any, Tensor | None]:
-    """Ids of the nodes and their attributes; neither without features."""
+) -> tuple[Any, Tensor | None, list[str] | None]:
+    """Ids of the nodes, their attributes and the names of these; a matrix has no names."""
     if features is None:
-        return NO_TEXT, None
+        return NO_TEXT, None, None
     if isinstance(features, Tensor):
-        return pa.array(np.arange(features.shape[0])).cast(pa.string()), features
+        return pa.array(np.arange(features.shape[0])).cast(pa.string()), features, None
     key, names = attribute_columns(features, id, label)
     (ids,) = features.texts(key)
     check_ids(features, ids)
     x = features.numbers(names)
     sparse = np.count_nonzero(x) < SPARSE_BELOW * x.size
-    return ids, csr_from_scipy(x) if sparse else torch.from_numpy(x)
+    given = names if len(names) == x.shape[1] else None  # a column of vectors names none of them
+    return ids, csr_from_scipy(x) if sparse else torch.from_numpy(x), given
 
 
 def attribute_columns(table: TableFile, id: str | None, label: str | None) -> tuple[str, list[str]]:

@@ -35,12 +35,12 @@ def from_pandas(
 ) -> Data:
     """Make a graph from data frames of pandas or Polars.
 
-    Columns are found as `read_graph` finds them. The ids of features and labels are a column, or
-    the index of a pandas frame.
+    Columns are recognised as in `read_graph`. The ids of features and labels are a column, or the
+    index of a pandas frame.
 
     Args:
-        edges: Frame with an edge per row.
-        features: Frame with a node per row and numeric columns; or a matrix (array, tensor or
+        edges: Frame with one edge per row.
+        features: Frame with one node per row and numeric columns; or a matrix (array, tensor or
             scipy sparse) whose row i is node i; None for structural attributes.
         labels: Frame with an id and a label per row, or a pandas series with the ids as its index.
         source: Column of `edges` with one end.
@@ -73,12 +73,12 @@ def from_pandas(
 
 
 def to_pandas(graph: Data) -> tuple["pd.DataFrame", "pd.DataFrame"]:
-    """Return a graph as two frames: its edges and its nodes.
+    """Return a graph as two frames, its edges and its nodes.
 
     Returns:
-        Edges, each once: `source`, `target` and, where there are any, `weight`. Nodes: `node_id`,
-        `label` (None = unlabelled) and the attributes `x0`, `x1`, ..., in sparse columns if they
-        are sparse.
+        The edges, each once: `source`, `target` and, if there are weights, `weight`. The nodes:
+        `node_id`, `label` (None = unlabelled) and the attributes `x0`, `x1`, ..., in sparse columns
+        if they are sparse.
     """
     import pandas as pd
 
@@ -119,10 +119,10 @@ def _table(what: str, frame: Any, id: str | None = None) -> TableFile:
             table = pa.Table.from_pandas(  # Arrow has no sparse columns
                 frame.astype(sparse), preserve_index=True if by_index else None
             )
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise InputError(
-                f"{what}: a column holds values of several kinds ({error.args[-1]}); "
-                "give each column one kind of value"
+                f"{what}: a column holds values of several kinds, or of an unknown kind "
+                f"({error.args[-1]}); give each column texts or real numbers"
             ) from error
     else:
         raise InputError(

@@ -10,9 +10,9 @@
     node_ids.npy        int64 (N,), or node_ids.parquet with a column of text
     train_mask.npy      bool (N,), and val_mask.npy and test_mask.npy, if there is a split
 
-`graph.json` holds the name of the graph, the numbers N, E and F, the names of the classes, and the
-size and SHA-256 of every file. The folder is made under another name and renamed when all is
-there, so a conversion that was killed leaves nothing that could be opened.
+`graph.json` holds the name of the graph, the numbers N, E and F, the names of the classes and of
+the attributes, and the size and SHA-256 of every file. The folder is made under another name and
+renamed when all is there, so a conversion that was killed leaves nothing that could be opened.
 """
 
 import errno
@@ -41,13 +41,14 @@ AGAIN = "convert the graph again"
 def open_graph(folder: str | Path) -> Data:
     """Open a graph that `brgcl convert` or `save_graph` wrote.
 
-    Attributes stay on the disk until they are used (memory-mapped); edges, labels and ids are read.
+    Attributes are memory-mapped and stay on disk until they are used. Edges, labels and ids are
+    read into memory.
 
     Returns:
         The graph in canonical form, see `check_graph`.
 
     Raises:
-        InputError: The folder holds no graph, or one that is damaged or not complete.
+        InputError: The folder has no graph, or the graph is damaged or incomplete.
     """
     path = Path(folder)
     about = read_about(path)
@@ -65,6 +66,8 @@ def open_graph(folder: str | Path) -> Data:
                 data[field] = _read_array(path / f"{name}.npy")
         data.node_ids = _open_ids(path, about)
         data.class_names, data.name = list(about["class_names"]), str(about["name"])
+        if about.get("feature_names") is not None:
+            data.feature_names = about["feature_names"]
         if not (len(indptr) - 1 == len(data.y) == len(data.node_ids) == data.x.shape[0] == N):
             raise InputError(f"'{path}': its arrays have different numbers of nodes; {AGAIN}")
     return data
@@ -74,7 +77,7 @@ def read_about(path: Path) -> dict[str, Any]:
     """What `graph.json` says, after a look at whether all files are there in full."""
     file = path / GRAPH_FILE
     if not file.is_file():
-        what = f"has no {GRAPH_FILE}" if path.is_dir() else "is no folder"
+        what = f"has no {GRAPH_FILE}" if path.is_dir() else "is not a folder"
         raise InputError(f"'{path}' {what}; brgcl convert makes a graph folder")
     with refusing_damage(file, AGAIN):
         about: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
@@ -111,12 +114,12 @@ def _read_array(path: Path) -> Tensor:
 
 
 def save_graph(data: Data, folder: str | Path, *, overwrite: bool = False) -> None:
-    """Write a graph that is in memory into a folder, for `open_graph` and every command.
+    """Write a graph into a folder, for `open_graph` and for commands.
 
     Args:
-        data: Any graph that `check_graph` takes.
-        folder: The folder, which must not be there or be empty.
-        overwrite: Whether a graph folder that is there may be replaced.
+        data: Any graph that `check_graph` accepts.
+        folder: The folder, which must be empty or must not exist.
+        overwrite: Whether to replace an existing graph folder.
     """
     data = check_graph(data)
     N = int(data.x.shape[0])
@@ -138,6 +141,7 @@ def save_graph(data: Data, folder: str | Path, *, overwrite: bool = False) -> No
         writer.about |= {
             "name": data.name, "num_nodes": N, "num_edges": data.edge_index.shape[1] // 2,
             "num_features": int(data.x.shape[1]), "class_names": list(data.class_names),
+            "feature_names": data.get("feature_names"),
         }  # fmt: skip
 
 

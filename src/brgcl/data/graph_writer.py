@@ -111,7 +111,6 @@ def writing_graph(path: Path, *, overwrite: bool) -> Iterator[GraphWriter]:
             writing there.
     """
     path = path.absolute()
-    _check_target(path, overwrite)
     made = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,6 +122,8 @@ def writing_graph(path: Path, *, overwrite: bool) -> Iterator[GraphWriter]:
     except OSError as error:
         raise InputError(f"cannot write '{path}': {error.strerror}; give another folder") from error
     try:
+        _bring_back(path)
+        _check_target(path, overwrite)
         shutil.rmtree(made, ignore_errors=True)  # of a command that was killed
         made.mkdir()
         writer = GraphWriter(made)
@@ -130,6 +131,7 @@ def writing_graph(path: Path, *, overwrite: bool) -> Iterator[GraphWriter]:
         writer.finish()
         _replace(path, made)
     finally:
+        _bring_back(path)
         shutil.rmtree(made, ignore_errors=True)
         path.with_name(f".{path.name}.lock").unlink(missing_ok=True)
         lock.lock.release()
@@ -160,12 +162,23 @@ def _read_names(path: Path) -> set[str]:
 
 def _replace(path: Path, made: Path) -> None:
     """Put the new folder in its place; an old one goes only when the new one is complete."""
-    old = path.with_name(f".{path.name}.old")
+    old = _put_aside(path)
     shutil.rmtree(old, ignore_errors=True)
     if path.exists():
         path.rename(old)
     made.rename(path)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _bring_back(path: Path) -> None:
+    """Give an old graph its name again, if the new one never came."""
+    if _put_aside(path).is_dir() and not path.exists():
+        _put_aside(path).rename(path)
+
+
+def _put_aside(path: Path) -> Path:
+    """The other name of an old graph while a new one takes its place."""
+    return path.with_name(f".{path.name}.old")
 
 
 def index_type(num_nodes: int) -> Any:

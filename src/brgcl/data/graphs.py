@@ -1,4 +1,4 @@
-"""A graph in memory -> a checked, canonical `Data`; every other reader ends here."""
+"""A graph in memory -> a checked, canonical `Data`; all other readers use this one."""
 
 import logging
 from collections.abc import Hashable, Sequence
@@ -12,7 +12,7 @@ from torch_geometric.data import Data
 
 from brgcl.data.attributes import attribute_tensor, checked_attributes, structural_attributes
 from brgcl.data.edges import canonical_edges
-from brgcl.data.ids import checked_class_names, checked_ids
+from brgcl.data.ids import checked_class_names, checked_feature_names, checked_ids
 from brgcl.errors import InputError
 
 log = logging.getLogger("brgcl")
@@ -21,20 +21,20 @@ MASKS = ("train_mask", "val_mask", "test_mask")
 
 
 def check_graph(data: Data, *, announce: bool = True) -> Data:
-    """Check a graph and bring it into canonical form; the input is left as it was.
+    """Check a graph and convert it to canonical form; the input is not modified.
 
     The result has `x` (float32, dense or CSR), `edge_index` (undirected, sorted, each pair once per
-    direction, no self-loops), `edge_weight` if there were weights (see `canonical_edges`), `y`
-    (-1 = unlabelled), the masks that were there, `node_ids`, `class_names`, `name` and `num_nodes`,
-    and no other field. Tensors that were already canonical are shared with the input. Time is
-    linear in nodes and edges.
+    direction, no self-loops), `edge_weight` if there are weights (see `canonical_edges`), `y`
+    (-1 = unlabelled), the masks of the input, `node_ids`, `class_names`, `feature_names` if
+    attributes have any, `name` and `num_nodes`, and no other field. Tensors that are already
+    canonical are shared with the input. Time is linear in nodes and edges.
 
     Args:
         data: A graph with at least `x` `(N, F)` and `edge_index` `(2, E)`.
         announce: Whether to log what was fixed.
 
     Raises:
-        InputError: The graph breaks a rule; the message says where and what to do.
+        InputError: The graph is invalid; the message says where and what to do.
 
     Example:
         >>> graph = Data(x=torch.eye(3), edge_index=torch.tensor([[2, 0], [1, 1]]))
@@ -67,6 +67,8 @@ def check_graph(data: Data, *, announce: bool = True) -> Data:
     checked.node_ids = checked_ids(data.get("node_ids"), num_nodes)
     checked.class_names = checked_class_names(data.get("class_names"), y)
     checked.name = str(data.get("name") or "graph")
+    if data.get("feature_names") is not None:
+        checked.feature_names = checked_feature_names(data.feature_names, int(x.shape[1]))
     return checked
 
 
@@ -82,11 +84,11 @@ def from_scipy(
 
     Args:
         adj: Adjacency, scipy sparse or 2-D array, `(N, N)`. Values other than 0 and 1 are weights.
-        x: Attributes, scipy sparse, array or tensor, `(N, F)`; None for structural ones
+        x: Attributes, scipy sparse, array or tensor, `(N, F)`; None for structural attributes
             (see `structural_attributes`).
-        y: Class of each node, -1 = unlabelled, `(N,)`; None when no labels are known.
-        node_ids: Name of each node; `0..N-1` when absent.
-        class_names: Name of each class; its number when absent.
+        y: Class of each node, -1 = unlabelled, `(N,)`; None if no labels are known.
+        node_ids: Name of each node; by default `0..N-1`.
+        class_names: Name of each class; by default its number.
 
     Example:
         >>> from_scipy(np.array([[0, 1], [0, 0]]), np.eye(2), [0, -1]).edge_index.tolist()

@@ -152,6 +152,27 @@ def checked_class_names(names: Any, y: Tensor) -> list[str]:
     return [str(name) for name in names]
 
 
+def checked_feature_names(names: Any, num_features: int) -> list[str]:
+    """A name for every attribute."""
+    if len(names) != num_features:
+        raise InputError(
+            f"feature_names has {len(names)} entries but the graph has {num_features} attributes; "
+            "name every attribute"
+        )
+    return [str(name) for name in names]
+
+
+def check_feature_names(names: list[str] | None, fitted: list[str] | None) -> None:
+    """Refuse attributes that are called otherwise than those that a model was fitted with."""
+    if names is None or fitted is None or names == fitted:
+        return
+    place = next(i for i, pair in enumerate(zip(names, fitted, strict=True)) if len({*pair}) > 1)
+    raise InputError(
+        f"attribute {place + 1} is '{names[place]}' but the model was fitted with "
+        f"'{fitted[place]}' there; give the same columns in the same order"
+    )
+
+
 def single_label(value: Any, node: Any) -> Any:
     """One value, out of an array or tensor if need be; None for NaN, `pandas.NA`, "" or int -1."""
     label = value.numpy(force=True) if isinstance(value, Tensor) else value

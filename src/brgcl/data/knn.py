@@ -22,17 +22,17 @@ def knn_graph(
     metric: Literal["cosine", "euclidean"] = "cosine",
     node_ids: Sequence[Hashable] | None = None,
 ) -> Data:
-    """Make a graph from vectors, such as embeddings of texts or images: link nearest neighbours.
+    """Make a graph of nearest neighbours from vectors, such as embeddings of texts or images.
 
-    Two nodes are linked if one is among the k nearest of the other. Distances are computed in
-    blocks of rows: time grows with the square of the number of nodes, memory does not.
+    Two nodes are connected if one is among the k nearest neighbours of the other. Distances are
+    computed in blocks of rows: time grows with the square of the number of nodes, memory does not.
 
     Args:
         x: Vectors, array, tensor or scipy sparse, `(N, F)`; they become the attributes.
         labels: Class of each node, a text or integer; None or -1 = unlabelled, `(N,)`.
-        k: Neighbours of each node.
-        metric: What near means.
-        node_ids: Name of each node; `0..N-1` when absent.
+        k: Number of neighbours of each node.
+        metric: Distance between vectors.
+        node_ids: Name of each node; by default `0..N-1`.
 
     Example:
         >>> x = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])

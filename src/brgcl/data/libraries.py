@@ -25,18 +25,18 @@ def from_networkx(
     label: str | None = "y",
     weight: str | None = None,
 ) -> Data:
-    """Make a graph from a NetworkX one; its node keys become `node_ids`.
+    """Convert a NetworkX graph; its node keys become `node_ids`.
 
     Args:
         g: Any NetworkX graph; a directed one is made undirected.
-        attributes: Node attribute that holds a number or a vector. With None, or when no node has
-            the default "x", attributes are structural (see `structural_attributes`).
-        label: Node attribute that holds the class, a text or number; a node without it, or with
-            None, NaN, `pandas.NA`, "" or the integer -1, is unlabelled.
-        weight: Edge attribute that holds the weight; None reads an unweighted graph.
+        attributes: Node attribute with a number or a vector. With None, or if no node has the
+            default "x", attributes are structural (see `structural_attributes`).
+        label: Node attribute with the class, a text or number. A node without it, or with None,
+            NaN, `pandas.NA`, "" or the integer -1, is unlabelled.
+        weight: Edge attribute with the weight; None reads an unweighted graph.
 
     Raises:
-        InputError: NetworkX is missing, a named attribute is, or a value is not a number.
+        InputError: NetworkX or a named attribute is missing, or a value is not a number.
     """
     try:
         import networkx  # noqa: F401
@@ -63,14 +63,14 @@ def from_igraph(
     weight: str | None = None,
     name: str = "name",
 ) -> Data:
-    """Make a graph from an igraph one.
+    """Convert an igraph graph.
 
     Args:
         g: Any igraph graph; a directed one is made undirected.
-        attributes: Vertex attribute that holds a number or a vector; see `from_networkx`.
-        label: Vertex attribute that holds the class; see `from_networkx`.
-        weight: Edge attribute that holds the weight; None reads an unweighted graph.
-        name: Vertex attribute that holds the ids; vertices are numbered where there is none.
+        attributes: Vertex attribute with a number or a vector; see `from_networkx`.
+        label: Vertex attribute with the class; see `from_networkx`.
+        weight: Edge attribute with the weight; None reads an unweighted graph.
+        name: Vertex attribute with the ids; without it, vertices are numbered.
 
     Raises:
         InputError: A named attribute is missing, or a value is not a number.

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from brgcl.data.attributes import attribute_tensor
+from brgcl.data.attributes import attribute_tensor, checked_attributes
 from brgcl.data.files import read_matrix
 from brgcl.data.graph_writer import GraphWriter
 from brgcl.errors import InputError
@@ -113,7 +113,7 @@ def open_matrix(path: Path, part_bytes: int, memory: int) -> MatrixStream:
             return MatrixStream(path, matrix, part_bytes)
     if path.suffix == ".npz" and path.is_file():
         check_unpacked(path, memory)
-    return MatrixStream(path, read_matrix(path), part_bytes)
+    return MatrixStream(path, checked_attributes(read_matrix(path)), part_bytes)
 
 
 def check_unpacked(path: Path, memory: int) -> None:

@@ -33,21 +33,21 @@ def make_graph(
 ) -> Data:
     """Generate a citation-like graph with known classes.
 
-    Degrees are heavy-tailed (log-normal weights), class sizes differ by up to a factor of two and
-    a half, attributes are 0/1 bags of words (CSR) whose frequencies fall like Zipf's law. Small
-    graphs get fewer training and validation nodes (see `citation_split`). A million nodes with ten
-    neighbours each take some ten seconds.
+    Degrees are heavy-tailed (log-normal weights). Class sizes differ by up to a factor of two and a
+    half. Attributes are 0/1 bags of words (CSR) whose frequencies follow Zipf's law. Small graphs
+    get fewer training and validation nodes (see `citation_split`). A million nodes with ten
+    neighbours each take about ten seconds.
 
     Args:
         num_nodes: `N`, at least two per class.
         num_classes: `C`, at least 2.
         seed: The same seed gives the same graph.
-        avg_degree: Mean number of neighbours; nodes of small weight may have none.
+        avg_degree: Mean number of neighbours; nodes with a small weight may have none.
         homophily: Probability that an edge stays within its class, in [0, 1].
         num_features: Size of the vocabulary, at least one word per class.
-        words_per_node: Mean number of words drawn per node; repeats count once.
+        words_per_node: Mean number of words drawn per node; repeated words count once.
         topic_strength: Mean share of words that a node draws from its class instead of from the
-            language common to all, in [0, 1].
+            vocabulary common to all classes, in [0, 1].
         labels_per_class: Training nodes per class.
         num_val: Validation nodes in all.
 

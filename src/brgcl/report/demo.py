@@ -72,17 +72,17 @@ class Demo:
         """Say which method is better."""
         total = self.summary()
         return (
-            f"Over {len(self.rows)} graphs BRGCL classifies {_mean(total, 'brgcl')} of the "
-            f"test nodes right, a GCN trained on the same noisy labels {_mean(total, 'gcn')}."
+            f"Over {len(self.rows)} graphs, the mean accuracy of BRGCL is {_mean(total, 'brgcl')}; "
+            f"that of a GCN trained on the same noisy labels is {_mean(total, 'gcn')}."
         )
 
 
 TITLE = "BRGCL and a GCN on the same noisy labels"
 COLUMNS = ("seed", "GCN", "BRGCL", "points", "K", "NMI", "wrong", "found", "prec", "rec")
 NOTE = (
-    "Accuracy on test nodes and the difference in points; K clusters found without labels and "
-    "their NMI with the classes; training labels that were wrong, that were called wrong, and the "
-    "precision and recall of that."
+    "Accuracy on test nodes, and the difference in points. K: number of clusters, found without "
+    "labels; NMI: their agreement with the classes. wrong: wrong training labels; found: labels "
+    "flagged as wrong, with their precision and recall."
 )
 
 

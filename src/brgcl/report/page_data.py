@@ -170,7 +170,11 @@ def _suspect_columns(run: Run, place: np.ndarray, names: Sequence[str]) -> dict[
         "is_error": pack(frame["is_error"].astype(bool), "u1"),
         "score": pack_shares(frame["score"]),
     }
-    columns |= {name: pack_shares(frame[name]) for name in numbers if name in frame}
+    columns |= {
+        name: pack_shares(frame[name])
+        for name in numbers
+        if name in frame and frame[name].notna().any()
+    }
     for name in ("nearest", "evidence"):
         if name in frame:
             columns[name] = ["" if pd.isna(text) else str(text) for text in frame[name]]

@@ -60,8 +60,8 @@ def read_run(path: Path) -> Run:
     for name in ("nodes.parquet", "run.json"):
         if not (path / name).is_file():
             raise InputError(
-                f"'{path}' has no {name}, so it is no run; give the folder that classify, cluster, "
-                "embed, find-errors or demo wrote with --out"
+                f"'{path}' has no {name}, so it is not a run; give the folder that classify, "
+                "cluster, embed, find-errors or demo wrote with --out"
             )
     nodes = _read_table(path / "nodes.parquet")
     assert nodes is not None

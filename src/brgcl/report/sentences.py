@@ -38,28 +38,34 @@ def _about_labels(run: Run, judged: pd.DataFrame) -> list[Headline]:
     fdr = found.get("fdr_estimated")
     if suspects:
         verb = "label looks" if suspects == 1 else "labels look"
-        text = f"{verb} wrong, of {labels:,} that were judged."
+        text = f"{verb} wrong, out of {labels:,} judged labels."
         first = Headline(f"{suspects:,}", text, warns=True)
     else:
-        first = Headline("None", f"of the {labels:,} labels that were judged looks wrong.")
+        first = Headline("None", f"of the {labels:,} judged labels is flagged as wrong.")
     sure = []
     if rate is not None:
         between = f" (95 % interval {_range(*interval)})" if interval else ""
-        sure.append(f"of all labels, about {rate * labels:,.0f}, are wrong by estimate{between}.")
-    if suspects and fdr is not None:
+        number = f"{rate * labels:,.0f}"
+        sure.append(f"of all labels, about {number}, are estimated to be wrong{between}.")
+    if suspects == 1 and fdr is not None:
+        sure.append(f"One label is flagged; the probability that it is right is {percent(fdr)}.")
+    elif suspects and fdr is not None:
         sure.append(
-            f"The {suspects:,} are those that can be named; about {percent(fdr)} of them should "
-            "turn out to be right."
+            f"{suspects:,} labels are flagged; about {percent(fdr)} of them are expected to be "
+            "right."
         )
     elif rate is not None and rate * labels >= 1:
-        sure.append("Which ones cannot be said surely enough; the table has the likeliest first.")
+        sure.append(
+            "No single label is suspicious enough to be flagged; the table lists the most "
+            "suspicious first."
+        )
     figure = "Unknown" if rate is None else f"{percent(rate)}"
-    second = Headline(figure, " ".join(sure) or "how many labels are wrong in all.")
+    second = Headline(figure, " ".join(sure) or "number of wrong labels.")
     folder = shlex.quote(str(run.path))
     if suspects:
-        third = Headline("Next", "go through the suspects one by one:", f"brgcl review {folder}")
+        third = Headline("Next", "review the suspects one by one:", f"brgcl review {folder}")
     else:
-        text = "check some labels drawn at random, to know how many are wrong:"
+        text = "check some labels drawn at random to see how many are wrong:"
         third = Headline("Next", text, f"brgcl review {folder}")
     return [first, second, third]
 
@@ -70,7 +76,9 @@ def _about_results(run: Run) -> list[Headline]:
     if _number(m, "accuracy_mean") is not None:
         runs = f", mean of {m['n']} draws" if _number(m, "n") not in (None, 1) else ""
         told.append(
-            Headline(percent(m["accuracy_mean"]), f"of the test nodes are classified right{runs}.")
+            Headline(
+                percent(m["accuracy_mean"]), f"of the test nodes are classified correctly{runs}."
+            )
         )
     elif (agreement := _first(m, "cv_agreement_mean", "cv_agreement")) is not None:
         text = "of the given labels are predicted by classifiers that did not see them."
@@ -81,16 +89,16 @@ def _about_results(run: Run) -> list[Headline]:
     if number is not None:
         bound = "≥ " if m.get("capped") or m.get("num_clusters_capped") else ""
         nmi = _first(m, "nmi_mean", "nmi")
-        agree = "" if nmi is None else f"; they share {nmi:.2f} of the classes' information (NMI)"
+        agree = "" if nmi is None else f"; their NMI with the classes is {nmi:.2f}"
         told.append(Headline(f"{bound}{number:g}", f"clusters were found{agree}."))
     share = _first(m, "confident_share_mean", "confident_share")
     if share is None and run.history:
         share = _number(run.history[-1], "confident_share")
     if share is not None and len(told) < 2:
-        told.append(Headline(percent(share), "of the nodes belong to their cluster confidently."))
+        told.append(Headline(percent(share), "of the nodes are confident in their cluster."))
     elif "confidence" in run.nodes and len(told) < 2:
         mean = run.nodes["confidence"].mean()
-        text = "is the mean confidence of the nodes in their clusters, from 0 to 1."
+        text = "is the mean confidence of the nodes in their clusters (0 to 1)."
         told.append(Headline(f"{mean:.2f}", text))
     if not told:
         told.append(Headline(f"{len(run.nodes):,}", "nodes have a representation."))
@@ -102,7 +110,7 @@ def _next_without_suspects(run: Run) -> Headline:
     if labels is None or labels.notna().sum() == 0:
         return Headline("Next", "nodes.parquet has the results of every node.")
     command = f"brgcl find-errors {_graph_words(run)} --out errors"
-    return Headline("Next", "ask which labels are wrong:", command)
+    return Headline("Next", "find out which labels are wrong:", command)
 
 
 def _graph_words(run: Run) -> str:

@@ -148,7 +148,7 @@ def read_content(run: Path) -> Content:
     if (run / EDGES).is_file():
         edges = _read(run / EDGES)[["source", "target"]].to_numpy(dtype=np.int64)
         if edges.size and (edges.min() < 0 or edges.max() >= len(ids)):
-            raise InputError(f"{EDGES} of '{run}' names nodes that {NODES} has not")
+            raise InputError(f"{EDGES} of '{run}' names nodes that are not in {NODES}")
     findings = _read_json(run / FINDINGS)
     used = sorted({*suspects["given"], *suspects["suggested"]})
     classes = [str(name) for name in findings.get("class_names", [])]
@@ -164,7 +164,7 @@ def read_labels(run: Path) -> "pd.DataFrame":
 def fingerprint(run: Path) -> str:
     """Return the checksum of a run's suspects."""
     if not run.is_dir():
-        raise InputError(f"'{run}' is no folder; give the folder that find-errors wrote (--out)")
+        raise InputError(f"'{run}' is not a folder; give the folder that find-errors wrote (--out)")
     if not (run / SUSPECTS).is_file():
         raise InputError(
             f"'{run}' has no {SUSPECTS}; look for wrong labels first: "

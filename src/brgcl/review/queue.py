@@ -9,7 +9,7 @@ import hashlib
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from brgcl.review.strata import other_strata
+from brgcl.review.strata import other_strata, without_gaps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,7 +33,7 @@ def draw_unflagged(suspects: "pd.DataFrame") -> "np.ndarray[Any, Any]":
     flagged = suspects["is_error"].to_numpy(dtype=bool)
     size = max(AT_LEAST, -(-int(flagged.sum()) // (EVERY - 1)))
     keys = [_key(node) for node in suspects["node"]]
-    strata = other_strata(suspects["score"].to_numpy(dtype=float), flagged)
+    strata = other_strata(without_gaps(suspects["score"].to_numpy(dtype=float)), flagged)
     turns = zip_longest(*(sorted(nodes, key=keys.__getitem__) for nodes in strata))
     drawn = [place for turn in turns for place in turn if place is not None]
     return np.array(drawn[:size], dtype=np.int64)

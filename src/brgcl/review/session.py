@@ -113,9 +113,9 @@ class Session:
             label = suspect["given"]
         elif kind == "choose":
             if label not in self.content.classes:
-                raise InputError(f"there is no class '{label}'; choose one of the list")
+                raise InputError(f"there is no class '{label}'; choose one from the list")
         elif kind != "skip":
-            raise InputError(f"'{kind}' is no decision; give accept, keep, choose or skip")
+            raise InputError(f"'{kind}' is not a decision; give accept, keep, choose or skip")
         if label == suspect["given"]:
             kind = "keep"
         elif label == suspect["suggested"]:

@@ -51,6 +51,14 @@ def other_strata(
     return [nodes[group == i] for i in range(number) if (group == i).any()]
 
 
+def without_gaps(score: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
+    """Take a label that was not judged, NaN, to be as likely right as those that were, `(L,)`."""
+    import numpy as np
+
+    judged = ~np.isnan(score)
+    return np.where(judged, score, score[judged].mean() if judged.any() else 0.5)
+
+
 def _by_score(
     score: "np.ndarray[Any, Any]", mask: "np.ndarray[Any, Any]"
 ) -> "np.ndarray[Any, Any]":

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from brgcl.review.content import Content
 from brgcl.review.estimate import ErrorLeft, error_left
 from brgcl.review.replay import Event, State, holds
+from brgcl.review.strata import without_gaps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,9 +56,13 @@ def _error_left(
         masks["suggestion_wrong"][place] = event.label != suggested[place]
     is_drawn = np.zeros(len(suspects), dtype=bool)
     is_drawn[drawn] = True
+    score = without_gaps(suspects["score"].to_numpy(dtype=float))
+    probability = suspects["probability"].to_numpy(dtype=float)
+    # where none is given: a suggestion is right if the label that it replaces is wrong
+    at_best = np.where(suggested == suspects["given"].to_numpy(), score, 1 - score)
     return error_left(
-        suspects["score"].to_numpy(dtype=float),
-        suspects["probability"].to_numpy(dtype=float),
+        score,
+        np.where(np.isnan(probability), at_best, probability),
         suspects["is_error"].to_numpy(dtype=bool),
         is_drawn,
         looked_at=masks["looked_at"],

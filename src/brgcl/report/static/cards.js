@@ -24,8 +24,8 @@ const BrgclCards = (() => {
       },
       act: (i, j) => onPair(names[j], names[i]),
     });
-    const note = "How often nodes of a true class (row) carry a given label (column), estimated. Click a cell to see its suspects.";
-    const made = card("Which labels are confused", heat, element("p", "note", null, note));
+    const note = "Estimated share of the nodes of a true class (row) that have a given label (column). Click a cell to see its suspects.";
+    const made = card("Confused classes", heat, element("p", "note", null, note));
     made.classList.toggle("broad", names.length > 8);
     return made;
   }
@@ -48,7 +48,7 @@ const BrgclCards = (() => {
     }));
     const more = found.length > 30 ? ` The 30 largest of ${found.length}.` : "";
     const pure = found.some(({ purity }) => purity !== null)
-      ? "Number of nodes, and share of the commonest given label (dark)." : "Number of nodes.";
+      ? "Number of nodes; dark: share of the most frequent given label." : "Number of nodes.";
     return card("Clusters", BrgclCharts.bars(entries), element("p", "note", null, pure + more));
   }
 

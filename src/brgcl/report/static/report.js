@@ -94,12 +94,20 @@ const BrgclReport = (() => {
     cell.title = run.name(code);
   }
 
+  /** Track of a column of ids: what most of them need, from 4 to 14 letters. */
+  function idTrack(ids) {
+    const lengths = ids.map((id) => id.length).sort((a, b) => a - b);
+    const letters = Math.min(14, Math.max(4, lengths[Math.floor(0.9 * lengths.length)] || 0));
+    return `minmax(min(${(0.56 * letters + 0.4).toFixed(2)}rem, 30%), 0.6fr)`;
+  }
+
   /** Columns of the table of suspects, and what its CSV file holds. */
   function suspectColumns(run) {
     const s = run.suspects;
     const has = (name) => s[name] !== null && s[name] !== undefined;
     const columns = [
-      { name: "node", title: "Node", width: "minmax(4rem, 0.6fr)", value: (r) => run.ids[s.node[r]] },
+      { name: "node", title: "Node", width: idTrack(Array.from(s.node, (i) => run.ids[i])),
+        value: (r) => run.ids[s.node[r]], fill: (r, cell) => { cell.textContent = cell.title = run.ids[s.node[r]]; } },
       { name: "given", title: "Given", width: "minmax(5rem, 1.6fr)", value: (r) => run.name(s.given[r]),
         fill: (r, cell) => label(run, s.given[r], cell), wide: true },
       { name: "suggested", title: "Suggested", width: "minmax(5rem, 1.6fr)",

@@ -17,7 +17,7 @@ export function showProgress(summary, skipped) {
   $("left-rate").textContent = percent(error_left.rate);
   const checked = `${error_left.num_checked} of ${num_drawn} random nodes checked`;
   const ends = `${(100 * error_left.low).toFixed(1)} to ${percent(error_left.high)}`;
-  $("left-note").textContent = `${error_left.num_checked ? ends : "says the detector alone"}; ${checked}`;
+  $("left-note").textContent = `${error_left.num_checked ? ends : "the detector's own estimate"}; ${checked}`;
   widest = Math.max(widest, error_left.high); // the bar keeps its scale while the interval narrows
   const [range, point] = $("interval").children;
   range.style.left = length(error_left.low / widest);

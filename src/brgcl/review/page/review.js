@@ -48,7 +48,7 @@ async function start() {
   placeOf = new Map(run.suspects.row.map((at, place) => [at, place]));
   run.drawn = new Set(run.drawn);
   matrix = new Matrix(run.classes, run.transition, pickCell);
-  if (!run.transition) $("matrix-note").textContent = "How many suspects are left, by true class (row) and given label (column). Click a cell to see them alone.";
+  if (!run.transition) $("matrix-note").textContent = "Number of remaining suspects by true class (row) and given label (column). Click a cell to see only these.";
   for (const [id, field] of [["filter-given", "given"], ["filter-suggested", "suggested"]]) {
     $(id).append(make("option", { value: -1, textContent: "any" }));
     run.classes.forEach((text, code) => $(id).append(make("option", { value: code, textContent: text })));
