@@ -35,7 +35,7 @@ def colours(page):
     return page.locator("canvas.map-points").screenshot()
 
 
-def test_the_report_of_a_real_run(page, tmp_path):
+def test_the_report_of_a_real_run(page, folds_once, tmp_path):
     """A small graph with wrong labels: train, judge, and look at the most suspicious one."""
     data = make_graph(90, num_classes=3, num_features=12, avg_degree=4)
     ends = data.edge_index[:, data.edge_index[0] < data.edge_index[1]].numpy()
@@ -49,7 +49,7 @@ def test_the_report_of_a_real_run(page, tmp_path):
     for name, table in tables.items():
         table.to_csv(tmp_path / f"{name}.csv", index=False)
         words += [f"--{name}", tmp_path / f"{name}.csv"]
-    for setting in ("epochs=3", "hidden=16", "dim=16"):
+    for setting in ("epochs=3", "hidden=16", "dim=16", "reported=prototypes"):
         words += ["--set", setting]
     app([str(word) for word in words], standalone_mode=False)
     page.goto((tmp_path / "run" / "report.html").as_uri())
@@ -68,7 +68,7 @@ def test_the_first_screen_says_what_counts_and_the_map_is_drawn(open_report):
     page, run = open_report()
     assert page.locator(".headline").count() == 3
     first = " ".join(page.locator(".headline").first.inner_text().split())
-    assert first == "8 labels look wrong, of 60 that were judged."
+    assert first == "8 labels look wrong, out of 60 judged labels."
     assert page.locator(".headline code").inner_text() == f"brgcl review {run}"
     assert state(page, "map.placed.length") == 59  # one node has no place
     assert state(page, "map.picture.points.kind") == "webgl"
@@ -148,6 +148,24 @@ def test_the_keyboard_is_enough(open_report):
     assert state(page, "[map.state.scale, map.state.left]") == before
     page.keyboard.press("Escape")
     assert state(page, "map.selected") == -1
+
+
+def test_ids_of_usual_length_are_read_in_full(open_report):
+    page, _ = open_report(ids=[f"paper-{i:04d}" for i in range(60)])
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        cut = """() => [...document.querySelectorAll(".grid-space .grid-row > :first-child")]
+            .some((cell) => cell.scrollWidth > cell.clientWidth)"""
+        assert not page.evaluate(cut)
+        edge = """(row) => document.querySelector(row).children[1].getBoundingClientRect().left"""
+        edges = [page.evaluate(edge, row) for row in (".grid-head", ".grid-space .grid-row")]
+        assert edges[0] == pytest.approx(edges[1], abs=1)  # the head stands above its columns
+
+
+def test_class_names_without_end_leave_the_page_usable(open_report):
+    page, _ = open_report([f"{number} {'a name that goes on ' * 30}" for number in range(3)])
+    page.locator(".grid-space .grid-row").first.click()
+    assert page.locator("aside.node").bounding_box()["height"] < 1200
 
 
 def test_a_node_is_found_by_its_id(open_report):

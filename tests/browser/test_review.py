@@ -37,8 +37,12 @@ def run(tmp_path):
 
 
 @pytest.fixture
-def serve():
-    """A function that serves a run in this process; returns the address of the page."""
+def serve(page):
+    """A function that serves a run in this process; returns the address of the page.
+
+    Pages ask for news all the time, so they are closed before their servers: a request that nobody
+    answers would be an error on the console.
+    """
     ends = []
 
     def start(run, who="ann"):
@@ -55,6 +59,7 @@ def serve():
         return address.url
 
     yield start
+    page.context.close()
     for server, thread, address, session in ends:
         server.should_exit = True
         thread.join()
@@ -140,6 +145,7 @@ def test_twenty_decisions_with_a_killed_server_in_the_middle(page, run):
         expect(page.locator("#node-id")).not_to_have_text(node)
         assert len(read_decisions(run)) == 18
     finally:
+        page.context.close()
         server.kill()
     forgive(page, "ERR_CONNECTION_REFUSED")
 
@@ -320,6 +326,13 @@ def test_hostile_names_are_shown_as_text(page, tmp_path, serve):
     page.hover("#map .map-stage")
     assert page.evaluate("window.hacked === undefined")
     assert page.locator("main script, main img, main b[onclick], svg[onload]").count() == 0
+
+
+def test_ids_around_a_node_are_read_in_full(page, tmp_path, serve):
+    open_page(page, serve(write_run(tmp_path / "run", prefix="document-00")))
+    spans = page.locator(".evidence li > button > span:first-child")
+    assert spans.count() > 5
+    assert not spans.evaluate_all("(all) => all.some((one) => one.scrollWidth > one.clientWidth)")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
