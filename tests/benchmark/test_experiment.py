@@ -114,7 +114,7 @@ def test_unknown_levels_and_names_are_errors():
     [
         ("title = ", "not valid TOML"),
         ("title = 'a'\nsource = 'b'\nlevel = [0.0]", "levels"),
-        ("title = 'a'", "source"),
+        ("title = 'a'", r"mine.toml' lacks source$"),
         ("title = 'a'\nsource = 'b'\n[rows.gcm]", "did you mean 'gcn'"),
         ("title = 'a'\nsource = 'b'\n[rows.gcn]\nsetting = {}", "settings"),
     ],

@@ -1,5 +1,4 @@
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from brgcl.machine import processor, source_commit
 from brgcl.method.dpmeans import Clustering
 from brgcl.methods import METHODS
 from brgcl.tasks.classify import NodeClassifier
+from preloaded import started
 
 # pseudo labels are those of the prototypes: nothing has to look for clusters after training
 SMALL = {"epochs": 2, "hidden": 8, "dim": 8, "warmup_epochs": 1, "reported": "prototypes"}
@@ -326,14 +326,13 @@ runner.run(grid, runner.ResultsFolder(Path(sys.argv[2])))
 
 
 def test_kill_costs_no_record_and_doubles_none(tmp_path, folder, grid):
-    command = [sys.executable, "-c", KILLED, str(tmp_path / "grid.toml"), str(folder.records)]
-    process = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    lines = 0
-    while lines < 4 and process.poll() is None:
-        time.sleep(0.01)
-        lines = folder.records.read_bytes().count(b"\n") if folder.records.exists() else 0
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    with started(KILLED, tmp_path / "grid.toml", folder.records, folder=tmp_path) as process:
+        lines = 0
+        while lines < 4 and process.poll() is None:
+            time.sleep(0.01)
+            lines = folder.records.read_bytes().count(b"\n") if folder.records.exists() else 0
+        process.send_signal(signal.SIGKILL)
+        process.wait()
     before = scores(folder)
     assert 4 <= len(before) <= 12
     run(grid, folder)
@@ -439,7 +438,9 @@ def test_the_command_survives_a_kill_on_cora(tmp_path, real_data):
     assert len(keys) == len(set(keys)) == 30
 
 
-def test_detectors_share_the_training_of_a_method_and_know_the_truth(folder, monkeypatch):
+def test_detectors_share_the_training_of_a_method_and_know_the_truth(
+    folder, folds_once, monkeypatch
+):
     trained = []
     monkeypatch.setattr(
         runner, "fit_one", lambda noisy, *a, **k: trained.append(a[0]) or fit_one(noisy, *a, **k)

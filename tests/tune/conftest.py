@@ -11,7 +11,7 @@ from brgcl.tune import tune
 
 @pytest.fixture(scope="session")
 def tiny():
-    return BRGCLConfig(hidden=16, dim=8, epochs=4, warmup_epochs=1)
+    return BRGCLConfig(hidden=16, dim=8, epochs=4, warmup_epochs=1, reported="prototypes")
 
 
 @pytest.fixture(scope="session")

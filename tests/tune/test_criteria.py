@@ -5,13 +5,13 @@ import pytest
 import torch
 
 from brgcl.method.inputs import prepare
-from brgcl.method.train import make_encoder
+from brgcl.method.train import begin_training
 from brgcl.tune.criteria import Score, agreement, is_trivial, stability
 
 
 def test_every_label_is_held_out_once(data, labels, tiny):
     graph = prepare(data)
-    encoder = make_encoder(graph.x.shape, tiny, torch.Generator().manual_seed(0))
+    encoder = begin_training(graph, tiny, torch.Generator().manual_seed(0)).encoder
     score = agreement(encoder, graph, labels, seed=0)
     assert len(score.values) == int((labels >= 0).sum())
     assert set(score.values) <= {0.0, 1.0}
@@ -37,6 +37,6 @@ def test_a_partition_that_says_nothing_is_recognised(sizes, trivial):
 
 def test_a_constant_partition_is_not_called_stable(data, tiny):
     graph = prepare(data)
-    encoder = make_encoder(graph.x.shape, tiny, torch.Generator().manual_seed(0))
+    encoder = begin_training(graph, tiny, torch.Generator().manual_seed(0)).encoder
     assert stability(encoder, graph, tiny.replace(xi=1000.0), seed=0).values == (0.0,) * 5
     assert any(stability(encoder, graph, tiny.replace(xi=0.3), seed=0).values)

@@ -120,7 +120,7 @@ def test_what_was_run_is_not_run_again(folder, monkeypatch):
 
 
 def test_a_failed_or_unfinished_search_chooses_nothing(folder, monkeypatch):
-    with pytest.raises(InputError, match="20 of 20 runs left; the same command goes on"):
+    with pytest.raises(InputError, match="20 of 20 runs left; the same command resumes"):
         tune_equally("demo", "smooth", folder, trials=4, draws=1, deadline=0.0)
 
     def fail(*arguments, **keywords):

@@ -169,7 +169,7 @@ def test_a_budget_too_short_for_one_training_is_refused(data, labels, clock, tin
         ({"xi": (0.1, -1.0)}, "xi must be a number above 0"),
         ({"gamma0": (1.5,)}, "gamma0 must be a number in"),
         ({"epochs": 0}, "epochs must be an integer of at least 1"),
-        ({"config": BRGCLConfig(proto_weight=0.0)}, "xi and gamma0 change nothing"),
+        ({"config": BRGCLConfig(proto_weight=0.0)}, "xi and gamma0 have no effect"),
         (
             {"config": BRGCLConfig(epochs=4, warmup_epochs=4)},
             "warmup_epochs \\(4\\) must be below epochs",

@@ -158,14 +158,15 @@ METHOD = Method(
         "pubmed": {"attributes": "standardize"},
     },
     deviations=(
-        ("All edges are trained on, where the authors take 15 % away for clustering too."),
+        ("All edges are used in training; the authors hold out 15 % of them, also for clustering."),
         (
-            "Codes are read without noise after the last iteration; the authors' code "
-            "prints scores every second iteration."
+            "Representations are computed without noise after the last iteration; the authors' "
+            "code prints scores every second iteration."
         ),
         (
-            "Fifty iterations fit attributes as they are: rows scaled to sum 1 are some "
-            "twenty times smaller, and training then has hardly begun."
+            "Fifty iterations are enough for attributes as given: rows scaled to sum 1 are "
+            "about twenty times smaller, and training has hardly begun after as many "
+            "iterations."
         ),
     ),
 )

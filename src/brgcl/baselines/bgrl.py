@@ -161,7 +161,7 @@ METHOD = Method(
         "coauthor-cs": {"drop1": 0.3, "drop2": 0.2, "mask1": 0.3, "mask2": 0.4},
     },
     deviations=(
-        "Far fewer epochs at a higher learning rate.",
+        "It uses far fewer epochs at a higher learning rate.",
         "Both directions of an edge are dropped together.",
         "There are no biases before batch normalisation, which would remove them.",
         "Attributes are scaled.",

@@ -79,7 +79,7 @@ METHOD = Method(
         "proto_weight": (0.1, 0.3, 1.0),
         "epochs": (100, 200),
     },
-    deviations=("Every reading of the paper is in [deviations.md](deviations.md), one line each.",),
+    deviations=("[Deviations](deviations.md) lists every reading of the paper.",),
     resumable=True,
     version=2,
 )
@@ -96,5 +96,8 @@ PAPER = replace(
     },
     space={},
     reduced={name: {"num_negatives": 256} for name in ("pubmed", "coauthor-cs", "ogbn-arxiv")},
-    deviations=("It takes the printed side of [deviations.md](deviations.md) wherever it can.",),
+    deviations=(
+        "It follows the printed form in [deviations](deviations.md) wherever there is "
+        "a setting for it.",
+    ),
 )

@@ -24,6 +24,7 @@ from brgcl.baselines.shared.inputs import labelled_nodes, seeded
 from brgcl.config import BRGCLConfig, Count, Positive, Weight, setting
 from brgcl.contract import Fitted, Hook, Labels, Method
 from brgcl.method.confidence import threshold
+from brgcl.method.depth import with_depth
 from brgcl.method.inputs import prepare
 from brgcl.method.prototypes import prototype_loss
 from brgcl.method.train import (
@@ -73,7 +74,7 @@ def fit(
         config.propagation_steps,
     )[nodes]  # (L, C)
     head = make_head(config.dim, config.head_units, labels.num_classes, generator)
-    encoder = make_encoder(x.shape, config, generator)
+    encoder = make_encoder(x.shape[1], with_depth(config, x, adjacency.transition), generator)
     groups: list[dict[str, Any]] = [
         {"params": list(encoder.parameters()), "lr": config.lr},
         {"params": list(head.parameters()), "lr": config.head_lr},
@@ -145,11 +146,11 @@ METHOD = Method(
     deviations=(
         "The paper names the experiment and its results, but no settings.",
         (
-            "The epoch with the best validation accuracy is kept, or the last one where "
-            "there are no validation labels."
+            "The epoch with the best validation accuracy is kept, or the last one if there are "
+            "no validation labels."
         ),
         (
-            "That may be an epoch of the warm-up, in which prototypes have no part: validation "
+            "It may be an epoch of the warm-up, in which prototypes are not used: validation "
             "labels choose among all epochs, as for every other classifier."
         ),
         (

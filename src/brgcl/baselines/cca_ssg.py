@@ -113,8 +113,8 @@ METHOD = Method(
     deviations=(
         "Both directions of an edge are dropped together.",
         "Attributes of coauthor-cs are scaled like all others.",
-        "The loss is divided by D, which Adam does not notice.",
-        "The last layer has no bias: the loss does not depend on one, so that Adam would only add "
-        "up rounding errors in it.",
+        "The loss is divided by D, which does not affect Adam.",
+        "The last layer has no bias: the loss does not depend on it, so Adam would only "
+        "accumulate rounding errors in it.",
     ),
 )

@@ -115,12 +115,13 @@ METHOD = gcn_method(
         "full_after": "T; the authors search 50, 100 and 200 and record 100 for Cora",
     },
     deviations=(
-        "The two settings of the schedule are not searched inside the method; the authors train "
-        "nine networks and let validation accuracy choose.",
-        "They stop after 50 epochs without progress; here all epochs run and the best is kept.",
-        "Their first network has a perceptron behind its convolutions, and z is the softmax of "
-        "what goes into it, 16 wide; here z are class probabilities.",
-        "Dropout falls on attributes and hidden units as in `gcn`.",
-        "Neighbours count by edge weight, where edges have one.",
+        "The method does not search the two settings of the schedule; the authors train nine "
+        "networks and choose by validation accuracy.",
+        "The authors stop after 50 epochs without progress; here all epochs run and the best "
+        "one is kept.",
+        "Their first network has a perceptron after its convolutions, and z is the softmax of "
+        "its 16 inputs; here z are class probabilities.",
+        "Dropout applies to attributes and hidden units, as in `gcn`.",
+        "Neighbours are weighted by edge weight, if edges have weights.",
     ),
 )

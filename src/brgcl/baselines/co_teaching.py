@@ -51,10 +51,10 @@ METHOD = peers_method(
     "Noisy Labels, NeurIPS 2018",
     sources={"lr": "The GCN's authors; 0.001 in Co-teaching's code"},
     deviations=(
-        "GCNs instead of image networks, and one batch of all labelled nodes.",
-        "The mean of the two probabilities predicts (the authors measure each network alone), and "
-        "the representation is both hidden layers side by side.",
-        "The released code divides a mean loss by its count once more, and starts the ramp an "
+        "The networks are GCNs instead of image networks, and all labelled nodes are one batch.",
+        "The prediction is the mean of the two probabilities (the authors measure each network "
+        "alone), and the representation is the concatenation of both hidden layers.",
+        "The released code divides a mean loss by its count again, and starts the ramp an "
         "epoch earlier.",
         "This is the original method: what some graph benchmarks call Co-teaching is Co-teaching+ "
         "(Yu et al. 2019), which learns only where the networks disagree.",

@@ -292,14 +292,14 @@ METHOD = Method(
     },
     deviations=(
         (
-            "Written from the formulas and from a description of the authors' code, whose "
-            "licence forbids commercial use, without a look at it."
+            "It was written from the formulas and from a description of the authors' code, "
+            "without looking at the code, whose licence forbids commercial use."
         ),
         (
-            "Ours are therefore: class means of the labelled nodes by their labels in Y0, from a "
-            "pass without dropout; degrees within the labelled nodes when Y0 is made; logistic "
-            "regression on the labelled nodes with their labels in Y; and a look at the "
-            "validation labels every ten epochs."
+            "These parts are therefore ours: class means of the labelled nodes by their labels "
+            "in Y0, from a pass without dropout; degrees within the labelled nodes when Y0 is "
+            "made; logistic regression on the labelled nodes with their labels in Y; and "
+            "validation every ten epochs."
         ),
         ("The authors train ogbn-arxiv in batches; here every epoch sees the whole graph."),
     ),

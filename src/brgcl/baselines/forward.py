@@ -74,10 +74,10 @@ METHOD = gcn_method(
         "pretrain_epochs": "The NoisyGL benchmark",
     },
     deviations=(
-        "GCNs instead of image networks.",
-        "p T is kept above 1e-5 where the NoisyGL benchmark keeps p above it; that benchmark also "
-        "averages over all N C entries, which makes the loss C times smaller, and looks for the "
-        "surest node among those predicted to be of the class.",
+        "The networks are GCNs instead of image networks.",
+        "p T is kept above 1e-5, while the NoisyGL benchmark keeps p above it. That benchmark "
+        "also averages over all N C entries, which makes the loss C times smaller, and looks "
+        "for the most confident node among those predicted to be in the class.",
         "Validation labels choose the epoch of both networks.",
     ),
 )

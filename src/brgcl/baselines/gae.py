@@ -75,9 +75,9 @@ METHOD = Method(
     sources={"attributes": "The authors' code takes attributes as given"},
     ours={"num_negatives": "all pairs, as in the authors' code, up to 10,000 nodes; then 512"},
     deviations=(
-        "All edges are trained on; the authors' code is for link prediction and keeps 15 % of them "
-        "for tests.",
-        "On large graphs every node is paired with 512 nodes drawn anew each epoch instead of with "
-        "all, which gives the same loss on average.",
+        "All edges are used in training; the authors' code is for link prediction and holds "
+        "out 15 % of them.",
+        "On large graphs every node is paired with 512 nodes, drawn again in each epoch, "
+        "instead of with all nodes. This gives the same loss on average.",
     ),
 )

@@ -207,10 +207,10 @@ METHOD = Method(
         "patience": "epochs without a gain on them",
     },
     deviations=(
-        "The authors' code is for images; widths and epochs for citation graphs are those of a "
-        "public implementation, without the second loss on edges that it adds.",
-        "There is no cost on affinities.",
-        "Y is never stored: with P = S G, the square is <P'P, W W'> - 2 <P, X W'> + |X|², in which "
-        "the attributes stay sparse.",
+        "The authors' code is for images. Widths and epochs for citation graphs are those of a "
+        "public implementation, without its additional loss on edges.",
+        "The loss has no term for affinities.",
+        "Y is never stored: with P = S G, the squared error is <P'P, W W'> - 2 <P, X W'> + "
+        "|X|², in which the attributes stay sparse.",
     ),
 )

@@ -108,8 +108,8 @@ METHOD = Method(
     deviations=(
         "The network is the GCN of this library instead of an image network.",
         (
-            "Where labels are pruned, the current network without dropout decides; the "
-            "re-implementation asks the best so far."
+            "The current network without dropout decides which labels are pruned; the "
+            "re-implementation uses the best network so far."
         ),
     ),
 )

@@ -41,8 +41,8 @@ METHOD = gcn_method(
     },
     deviations=(
         "The L2 penalty covers both layers.",
-        "The authors stop when the validation loss has risen; here the epoch with the best "
-        "validation accuracy is kept, or the last one where there are no validation labels.",
+        "The authors stop when the validation loss rises; here the epoch with the best "
+        "validation accuracy is kept, or the last one if there are no validation labels.",
         "The layers have biases.",
     ),
 )
@@ -52,5 +52,5 @@ WIDE = replace(  # says how much of a lead over the GCN is owed to width
     citation=f"{METHOD.citation}, with more units",
     presets={**METHOD.presets, "default": {"hidden": 256}},
     space={**METHOD.space, "hidden": (128, 256, 512)},
-    deviations=("256 hidden units, where the authors have 16.", "Otherwise as `gcn`."),
+    deviations=("It has 256 hidden units; the authors have 16.", "Everything else is as in `gcn`."),
 )

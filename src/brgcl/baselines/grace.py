@@ -258,9 +258,9 @@ METHOD = Method(
     },
     deviations=(
         "Both directions of an edge are dropped together.",
-        "The loss and its gradient are computed in tiles of rows and never hold N x N numbers; the "
-        "value is the same.",
-        "On graphs above 4,000 nodes negatives are sampled, the same nodes for every row; "
-        "`num_negatives=none` takes all.",
+        "The loss and its gradient are computed in tiles of rows, without storing N x N "
+        "numbers; the value is the same.",
+        "On graphs with more than 4,000 nodes, negatives are sampled, the same nodes for every "
+        "row; `num_negatives=none` uses all nodes.",
     ),
 )

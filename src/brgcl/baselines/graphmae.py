@@ -205,11 +205,11 @@ METHOD = Method(
         "pubmed": {"dim": 1024, "mask": 0.75, "replace": 0.0, "weight_decay": 1e-5, "epochs": 1000},
     },
     deviations=(
-        "Rebuilt attributes are never stored: their products with the attributes and their lengths "
-        "follow from the codes, with the same value.",
-        "Dropout of the input falls on attributes, not on the token.",
-        "A rebuilt row of zeros, as of an isolated hidden node in the first epoch, gives no "
-        "gradient.",
+        "Reconstructed attributes are never stored: their products with the attributes and "
+        "their lengths are computed from the representations, with the same value.",
+        "Dropout of the input applies to attributes, not to the token.",
+        "A reconstructed row of zeros, such as that of an isolated hidden node in the first "
+        "epoch, has no gradient.",
         "Edge weights multiply the attention.",
     ),
 )

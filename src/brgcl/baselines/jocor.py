@@ -59,9 +59,9 @@ METHOD = peers_method(
         "lam": "The authors' code, and the NoisyGL benchmark",
     },
     deviations=(
-        "GCNs instead of image networks, and one batch of all labelled nodes.",
-        "The mean of the two probabilities predicts, where the authors measure each network alone "
-        "and the NoisyGL benchmark the first; the representation is both hidden layers side by "
-        "side.",
+        "The networks are GCNs instead of image networks, and all labelled nodes are one batch.",
+        "The prediction is the mean of the two probabilities; the authors measure each network "
+        "alone, and the NoisyGL benchmark the first. The representation is the concatenation "
+        "of both hidden layers.",
     ),
 )

@@ -54,7 +54,8 @@ METHOD = Method(
         "negative",
     },
     deviations=(
-        "Clustering gives every row unit length before K-means, for this method as for all others.",
-        "Rows of 0 and 1 and the same rows scaled to sum 1 therefore are one and the same input.",
+        "Clustering scales every row to unit length before K-means, for this method as for all "
+        "others.",
+        "Rows of 0 and 1 and the same rows scaled to sum 1 are therefore the same input.",
     ),
 )

@@ -57,5 +57,5 @@ METHOD = Method(
         "weight_decay": (5e-5, 5e-4, 5e-3),
         "epochs": (100, 200, 400),
     },
-    deviations=("None of the edges is read.",),
+    deviations=("No edges are read.",),
 )

@@ -101,11 +101,11 @@ METHOD = Method(
         "patience": (20, 40),
     },
     deviations=(
-        "S is never built: products with it take 20 rounds over the edges; where it is cut, it is "
-        "made once, in tiles of columns, and kept sparse.",
+        "S is never stored: products with it take 20 rounds over the edges. If it is "
+        "thresholded, it is computed once, in tiles of columns, and stored sparse.",
         "The authors invert a dense matrix.",
-        "A step sees the whole graph; the authors take four crops of 2,000 consecutive nodes, "
-        "which leans on the order of the nodes.",
+        "A step sees the whole graph; the authors use four crops of 2,000 consecutive nodes, "
+        "which depends on the order of the nodes.",
         "Attributes are scaled on every data set.",
     ),
 )

@@ -317,16 +317,16 @@ METHOD = Method(
         '`candidates="sparse"` keeps the n_p largest weights per node of the N |V_A| new edges, in '
         'both directions; `"published"` has all of them, from unlabelled nodes to V_A, as the '
         "authors' code has.",
-        "The authors mean to leave existing edges out of the candidates, but their code never "
-        "does, since it compares different types; here they are left out for labelled nodes.",
+        "The authors intend to exclude existing edges from the candidates, but their code "
+        "never does, because it compares different types; here they are excluded for labelled "
+        "nodes.",
         "Their first V_A comes from a pass with dropout; here it is empty until the first pass "
-        "without.",
-        "With `p_u=1.0` V_A is empty and their mean over it is not a number; here it counts "
-        "nothing.",
-        "Attributes are divided by the largest of all, so that binary ones stay as they are, as "
-        "for the authors (negative ones: standardized columns).",
+        "without dropout.",
+        "With `p_u=1.0` V_A is empty, and their mean over it is not a number; here it is 0.",
+        "Attributes are divided by the largest value, so binary attributes are unchanged, as "
+        "for the authors. If there are negative values, columns are standardised.",
         "Without validation labels V_A follows the miner's predictions in every epoch.",
-        "The epoch with the best validation accuracy of the classifier is kept, the last one where "
-        "there are none.",
+        "The epoch with the best validation accuracy of the classifier is kept, or the last "
+        "one if there are no validation labels.",
     ),
 )

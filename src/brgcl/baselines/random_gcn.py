@@ -50,5 +50,5 @@ METHOD = Method(
     "ICLR 2017, untrained as in its appendix",
     cost="time O(E D + N D²), once; memory O(E + N D)",
     source="Ours, as in `brgcl`",
-    deviations=("ReLU instead of tanh, and more units.",),
+    deviations=("It uses ReLU instead of tanh, and more units.",),
 )

@@ -143,17 +143,17 @@ METHOD = Method(
     deviations=(
         "The epoch with the best validation accuracy is kept.",
         (
-            "The authors mean to keep the one with the lowest validation loss, but their "
-            "code holds a reference to the model and so returns the last epoch."
+            "The authors intend to keep the epoch with the lowest validation loss, but their "
+            "code stores a reference to the model and so returns the last epoch."
         ),
         (
-            "For ogbn-arxiv they put a perceptron of three layers on top and leave out "
-            "the factor 1 - alpha; here the regression serves every graph."
+            "For ogbn-arxiv they add a perceptron with three layers and omit the factor 1 - "
+            "alpha; here the regression is used for every graph."
         ),
         "Representations are the logits of all nodes.",
         (
-            "On citeseer the authors' penalty of 1e-4 costs two points under label noise and gains "
-            "none without; half of it was chosen on validation nodes."
+            "On citeseer the authors' penalty of 1e-4 loses two points under label noise and "
+            "gains nothing without noise; half of it was chosen on validation nodes."
         ),
     ),
 )

@@ -147,10 +147,11 @@ METHOD = Method(
         "ogbn-arxiv": {"num_clusters": 40},
     },
     deviations=(
-        "The number of classes is told, as the authors do; it chooses the power and nothing else.",
-        "On another graph it is 7 unless set.",
+        "The method is given the number of classes, as by the authors, and uses it only to "
+        "choose the power.",
+        "On other graphs this number is 7 by default.",
         "The singular vectors come from a randomised iteration.",
-        "Beyond 5,000 nodes the distance is measured on 5,000 of them, drawn at random.",
+        "Above 5,000 nodes, the distance is measured on 5,000 random nodes.",
     ),
     oracle="the number of classes (num_clusters), which chooses the power",
 )

@@ -38,7 +38,7 @@ class SCEConfig(GCNConfig):
     def __post_init__(self) -> None:
         """Check every field, and what they need of each other."""
         super().__post_init__()
-        require(self, "beta", self.alpha + self.beta > 0, "above 0 where alpha is 0")
+        require(self, "beta", self.alpha + self.beta > 0, "above 0 if alpha is 0")
 
 
 def symmetric_cross_entropy(
@@ -75,7 +75,7 @@ METHOD = gcn_method(
     },
     deviations=(
         "The network is the GCN of this library instead of an image network.",
-        "The NoisyGL benchmark puts logits where the formula has probabilities; here they are "
-        "probabilities.",
+        "The NoisyGL benchmark uses logits in place of the probabilities of the formula; here "
+        "they are probabilities.",
     ),
 )

@@ -96,9 +96,9 @@ METHOD = gcn_method(
         "weight_decay": (5e-5, 5e-4, 5e-3),
     },
     deviations=(
-        "Validation labels, where there are any, choose the epoch of both networks; the authors "
+        "Validation labels, if there are any, choose the epoch of both networks; the authors "
         "use none.",
-        "A mean degree below 1 counts as 1, so that a graph without edges has a finite eta.",
-        "Of the authors' four variants this is self-training alone.",
+        "A mean degree below 1 counts as 1, so eta is finite on a graph without edges.",
+        "This is only the self-training variant of the authors' four.",
     ),
 )

@@ -107,7 +107,7 @@ METHOD = Method(
         "dim": (32, 64, 128, 256),
     },
     deviations=(
-        "No regression is trained: the classifiers of all representation methods take its place.",
+        "No regression is trained; the classifiers of all representation methods are used instead.",
         "The singular vectors come from a randomised iteration.",
     ),
 )

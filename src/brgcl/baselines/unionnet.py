@@ -170,13 +170,13 @@ METHOD = gcn_method(
         "once, after the warm-up",
     },
     deviations=(
-        "The formulas follow the publication; no code of the authors was found, and where it "
-        "leaves gaps the settings are ours.",
-        "The outputs h have unit length and no gradient, so that the exponential is tame.",
+        "The formulas follow the publication. No code of the authors was found, and settings "
+        "that the publication leaves open are ours.",
+        "The outputs h have unit length and no gradient, so the exponential stays bounded.",
         "Support sets are drawn once; votes are counted in every epoch.",
-        "The epoch with the best validation accuracy is kept, be it one of the warm-up.",
-        "The port in NoisyGL is another method (raw attributes of direct neighbours vote, without "
-        "gradient for the correction) and was no model.",
-        "Walks choose each neighbour alike, whatever the weights of edges.",
+        "The epoch with the best validation accuracy is kept, even if it is in the warm-up.",
+        "The port in NoisyGL is a different method (raw attributes of direct neighbours vote, "
+        "without gradient for the correction) and was not followed.",
+        "Walks choose each neighbour with the same probability, whatever the weights of edges.",
     ),
 )

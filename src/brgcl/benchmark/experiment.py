@@ -42,7 +42,7 @@ published means and deviations, and notes on what cannot be compared:
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
@@ -195,6 +195,9 @@ def _make(cls: Any, values: Mapping[str, Any], where: str) -> Any:
     for name in values:
         if name not in known:
             raise unknown_name(f"entry in '{where}'", name, known)
+    needed = [f.name for f in fields(cls) if f.default is f.default_factory is MISSING]
+    if missing := [name for name in needed if name not in values]:
+        raise InputError(f"'{where}' lacks {', '.join(missing)}")
     try:
         return cls(**values)
     except TypeError as error:

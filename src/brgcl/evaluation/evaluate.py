@@ -1,4 +1,4 @@
-"""A method on several draws of noise: what `classify`, `cluster` and the demo do."""
+"""Evaluate a method on several draws of noise, for `classify`, `cluster` and the demo."""
 
 import contextlib
 import copy
@@ -53,9 +53,9 @@ Progress = Callable[[str], AbstractContextManager[Reporter]]
 class Run:
     """A method on one draw.
 
-    Where nodes were classified without a truth to score with, `agreement` is that of held-out
-    predictions with the given labels. It is None for a method that learned from labels: its
-    representations have seen those held out.
+    If nodes were classified and the true classes are unknown, `agreement` is the agreement of
+    held-out predictions with the given labels. It is None for a method that learns from labels,
+    because its representations have seen the held-out labels.
     """
 
     seed: int  # of the draw and of the training
@@ -69,7 +69,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A method with its settings on several draws, a `Run` each."""
+    """A method with its settings on several draws, one `Run` per draw."""
 
     method: str
     dataset: str
@@ -82,8 +82,9 @@ class Evaluation:
     def summary(self) -> dict[str, Any]:
         """Means and standard deviations over the draws, by the names that `--json` prints.
 
-        Scores are None without a truth, deviations with a single draw. A realised noise rate is
-        None on a graph without a truth, unless that noise was injected here.
+        Scores are None if the true classes are unknown, and standard deviations are None for a
+        single draw. A realised noise rate is None on a graph without true classes, unless the
+        noise was injected here.
         """
         scores = self._classification() if self.task == "classify" else self._clustering()
         return {
@@ -96,14 +97,14 @@ class Evaluation:
         }
 
     def nodes(self, draw: int = 0) -> "pd.DataFrame":
-        """One row per node, for the draw at this position in `runs`.
+        """Return one row per node, for the draw at this position in `runs`.
 
         Returns:
-            `node_id`; `label_given`, the label that the method could see, noise included;
-            `label_true`, where it is known; `predicted` and its `probability`, or `cluster`; and
-            for a method that finds clusters itself these (`cluster`; `pseudo_label` beside the
-            clusters that were asked for), `confidence` and `confident`. Labels are class names,
-            None where there is none.
+            `node_id`; `label_given`, the label that the method could see, including noise;
+            `label_true`, if known; `predicted` and its `probability`, or `cluster`. For a method
+            that finds clusters itself also these clusters (`cluster`, or `pseudo_label` beside the
+            requested clusters), `confidence` and `confident`. Labels are class names, and None for
+            unlabelled nodes.
         """
         import pandas as pd
 
@@ -200,32 +201,31 @@ def evaluate(
 ) -> Evaluation:
     """Train a method on one or more draws of noise, and classify or cluster the nodes.
 
-    A graph with a split is scored on its test nodes. A graph without one has no truth to score
-    with: its labels are the training labels, and classification is judged by the agreement of
-    held-out predictions with them. All that can be checked is checked before any training.
+    A graph with a split is scored on its test nodes. A graph without a split has no true classes to
+    score against: all its labels are training labels, and the agreement of held-out predictions
+    with these labels is reported. All arguments are checked before the first training.
 
     Args:
-        graph: A graph, the name of a data set, or a function that gives the graph of a seed.
+        graph: A graph, the name of a data set, or a function that returns the graph for a seed.
         method: A name from `METHODS`.
         task: "classify" or "cluster".
-        config: Settings of the method; None takes its own, those for the data set where a name
-            is given.
-        noise: What to corrupt; a text such as "symmetric:0.4" is noise of the labels; None for
-            nothing.
+        config: Settings of the method; None for its defaults, including its preset for a named
+            data set.
+        noise: Noise to add. A string such as "symmetric:0.4" is label noise. None adds no noise.
         protocol: Which validation labels there are, a name from `PROTOCOLS`.
-        classifier: What to put on top of representations; None lets one be chosen.
-        num_clusters: Number of clusters; None takes the number of classes, and on a graph without
-            labels infers one.
-        seeds: The seeds of the draws, or how many draws there are (seeds 0, 1, ...).
-        root: Folder with the data sets, where it is not the usual one.
-        scored_on: Nodes that are scored, "test" or "validation".
-        progress: Called with a title for each training, gives a context with a progress callback;
-            `brgcl.progress.progress_bar` is one.
-        model: A fitted model of the method brgcl, which represents the nodes; then nothing is
-            trained.
+        classifier: Classifier for the representations; None chooses one.
+        num_clusters: Number of clusters. None takes the number of classes, or infers the number
+            if the graph has no labels.
+        seeds: The seeds of the draws, or the number of draws (seeds 0, 1, ...).
+        root: Folder with the data sets, if it is not the default one.
+        scored_on: Nodes to score, "test" or "validation".
+        progress: Called with a title for each training; returns a context with a progress
+            callback, such as `brgcl.progress.progress_bar`.
+        model: A fitted model of the method brgcl that represents the nodes; no representations
+            are trained.
 
     Raises:
-        InputError: An argument, the graph or its labels break a rule.
+        InputError: An argument, the graph or its labels are invalid.
 
     Example:
         >>> from brgcl.data import make_graph
@@ -240,7 +240,7 @@ def evaluate(
         noise = Noise(labels=parse_noise(noise, LABEL_NOISE))
     if model is not None:
         if method != "brgcl" or config is not None:
-            raise InputError("a fitted model has its method and settings; give no others")
+            raise InputError("a fitted model has its own method and settings; remove yours")
         config = model.config_
     if config is None:
         config = entry.config(graph if isinstance(graph, str) else None)

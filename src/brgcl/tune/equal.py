@@ -129,7 +129,7 @@ def tune_equally(
     if summary.left:
         raise InputError(
             f"the budget ended with {summary.left} of {summary.total} runs left; the same command "
-            "goes on with them"
+            "resumes them"
         )
     known = read_records(folder.records)
     tried = scored(settings, [[known[spec.key] for spec in runs] for runs in wanted])

@@ -341,7 +341,7 @@ def _check_arguments(
             config.replace(**{name: value})  # says what is wrong with it
     if config.warmup_epochs >= config.epochs or resolve_proto_weight(config, num_nodes) == 0:
         raise InputError(
-            "xi and gamma0 change nothing here, since prototypes never join the training; "
+            "xi and gamma0 have no effect, because prototypes are not used in training; "
             f"warmup_epochs ({config.warmup_epochs}) must be below epochs ({config.epochs}) and "
             f"proto_weight ({config.proto_weight}) above 0"
         )
