@@ -47,7 +47,7 @@ lint: .venv/test.done
 	$(BIN)/mypy
 
 test: lint
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow" --numprocesses 2 --dist worksteal
 
 test-all: lint
 	$(BIN)/pytest

@@ -74,6 +74,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.fixture
+def folds_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Labels are judged with one choice of folds, not with five: for tests that look elsewhere."""
+    monkeypatch.setattr("brgcl.tasks.out_of_fold.REPEATS", ())
+
+
+@pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Path]:
     """A function that writes the folder of a run that judged labels, by hand and at once."""
     import json
