@@ -1,6 +1,7 @@
 """What correcting labels is worth: test accuracy of a plain GCN on corrected labels.
 
-    python benchmarks/correct_labels.py           writes results/correct-labels.json (resumes), and
+    python benchmarks/correct_labels.py           writes results/correct-labels.json (resumes, also
+                                                  where the file lacks a ranking of a draw), and
                                                   from it docs/correcting-labels.md and its picture
     python benchmarks/correct_labels.py --plot    page and picture alone, from the file
 
@@ -57,43 +58,65 @@ COLORS = {"brgcl": "#D55E00", "graph-cleaner": "#0072B2", "confident-gcn": "#009
 
 HEAD = """# What correcting labels is worth
 
-Labels are made wrong, found, and corrected; then a plain GCN is trained on the result.
-"Suggestions taken" replaces each flagged label by the class that the detector suggests. "Labels
-looked at" lets a simulated person look at the first labels of a ranking, who gives the true class
-95 times in a hundred. Labelled are all nodes but the public test nodes (*most*), or the public
-training nodes, 20 per class (*few*). [Detectors](detectors.md) describes the rankings; `random`
-looks at labels in random order.
+This page shows how much a classifier gains if you correct wrong labels, and how many labels you
+have to check. In each draw, some labels are made wrong, a detector ranks all labels, labels are
+corrected, and a plain GCN is trained on the result.
+
+- *Suggestions taken*: each flagged label is replaced by the class that the detector suggests.
+- *Labels looked at*: a simulated person checks the first labels of a ranking and gives the true
+  class 95 times in a hundred.
+- *most labelled*: all nodes except the public test nodes have a label. *few labelled*: the
+  public training nodes have one, 20 per class.
+
+[Detectors](detectors.md) describes the rankings; `random` takes the labels in random order.
 
 ![Test accuracy over the share of labels looked at](img/correct-labels.svg)
 
-Where most nodes are labelled, a GCN averages symmetric noise away by itself, and correcting gains
-nothing that the spread does not hide. Where labels are few, or one class is mistaken for another,
-it pays, and taking all suggestions is worth about as much as looking at the first fifth.
+If most nodes are labelled, a GCN averages out symmetric noise by itself, and the gain from
+corrections is not larger than the spread. If few nodes are labelled, or one class is mistaken
+for another, correcting labels helps. Taking all suggestions is then worth about as much as
+looking at the first fifth of the ranking.
 
-Test accuracy of the GCN in per cent, mean ± standard deviation over draws of noise (number of
-draws); each is the mean of three trainings.
+The tables give the test accuracy of the GCN in per cent, as mean ± standard deviation over draws
+of noise (number of draws). Each draw is the mean of three trainings.
 """
-FOOT = """`python benchmarks/correct_labels.py` makes the figures
-([correct-labels.json](../results/correct-labels.json)) and this page.
+FOOT = """`python benchmarks/correct_labels.py` makes the measurements
+([correct-labels.json](../results/correct-labels.json)) and writes this page.
 """
 
 
-def measure(dataset: str, labelled: str, noise: str, level: float, seed: int) -> dict[str, Any]:
-    """All accuracies of one draw, by ranking and way of correcting."""
+def new_draw(dataset: str, labelled: str, noise: str, level: float, seed: int) -> dict[str, Any]:
+    """A draw of which nothing is known yet."""
+    return {
+        "dataset": dataset, "labelled": labelled, "noise": noise, "level": level, "seed": seed,
+        "rankings": {},
+    }  # fmt: skip
+
+
+def measure(draw: dict[str, Any]) -> dict[str, Any]:
+    """A draw with what it lacked: accuracies by ranking and way of correcting.
+
+    Args:
+        draw: Which one, and what is known of it: `dataset`, `labelled`, `noise`, `level`, `seed`
+            and `rankings`.
+    """
+    dataset, labelled, seed = draw["dataset"], draw["labelled"], draw["seed"]
     data = load_dataset(dataset, seed=seed)
     graph, _, _ = corrupt_graph(data, Noise(), seed)  # no noise: the graph without its labels
     truth, test = data.y, data.test_mask
     pool = torch.where(~test if labelled == "most" else data.train_mask, truth, -1)
     C = int(truth.max()) + 1
     generator = generator_for(seed, "label-noise")
-    given = flip_labels(pool, noise, level, num_classes=C, generator=generator).labels
+    given = flip_labels(
+        pool, draw["noise"], draw["level"], num_classes=C, generator=generator
+    ).labels
     answers = review(truth, C, generator_for(seed, "review"))
 
     def score(labels: Tensor) -> float:
         return gcn_accuracy(graph, labels, truth, test, dataset, seed)
 
-    rankings: dict[str, dict[str, Any]] = {}
-    for name in RANKINGS:
+    rankings = dict(draw["rankings"])
+    for name in missing(draw):
         found = rank(name, graph, given, dataset, seed)
         order = found.nodes[found.score.argsort(stable=True)]
         looked = {}
@@ -108,11 +131,19 @@ def measure(dataset: str, labelled: str, noise: str, level: float, seed: int) ->
                 "flagged": float(found.is_error.double().mean()),
                 "wrong_after": wrong_share(mended, pool),
             }
-    return {
-        "dataset": dataset, "labelled": labelled, "noise": noise, "level": level, "seed": seed,
-        "wrong_before": wrong_share(given, pool), "uncorrected": score(given),
-        "all_right": score(pool), "rankings": rankings,
-    }  # fmt: skip
+    known = draw | {"rankings": rankings}
+    if "uncorrected" in draw:
+        return known
+    return known | {
+        "wrong_before": wrong_share(given, pool),
+        "uncorrected": score(given),
+        "all_right": score(pool),
+    }
+
+
+def missing(draw: dict[str, Any]) -> list[str]:
+    """Rankings that a draw lacks."""
+    return [name for name in RANKINGS if name not in draw["rankings"]]
 
 
 def rank(name: str, graph: Data, given: Tensor, dataset: str, seed: int) -> Detected:
@@ -275,16 +306,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     check_picture(given.picture)
     draws = read_draws(given.out)
     if not given.plot:
-        done = {(*place(draw), draw["seed"]) for draw in draws}
+        known = {(*place(draw), draw["seed"]): draw for draw in draws}
         wanted = product(given.datasets.split(","), LABELLED, NOISES, range(given.seeds))
         with one_thread():
             for dataset, labelled, (noise, level), seed in wanted:
-                if (dataset, labelled, noise, level, seed) in done:
+                key = (dataset, labelled, noise, level, seed)
+                draw = known.get(key) or new_draw(*key)
+                if not missing(draw):
                     continue
-                draws.append(measure(dataset, labelled, noise, level, seed))
+                known[key] = measure(draw)
+                draws = list(known.values())
                 result = {"draws": draws, "versions": library_versions()}
                 write_text(given.out, json.dumps(result, indent=1) + "\n")
-                print(f"{heading(place(draws[-1]))}, seed {seed}", flush=True)
+                print(f"{heading(place(draw))}, seed {seed}", flush=True)
     cells = summarise(draws)
     save_picture(plot(cells), given.picture)
     write_text(given.page, page(cells))

@@ -14,6 +14,7 @@ validation labels choose and the other half is scored, and the other way round.
 import argparse
 import json
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -46,9 +47,10 @@ RULES = ("centroid", "logistic1", "logistic10", "bayes", "ceiling", "auto", "cho
 
 def load(name: str, seed: int) -> Data:
     """Load a data set, or generate the graph that a name like `h0.2-d8-c7` describes."""
+    name = name.split(":")[0]
     found = re.fullmatch(r"h([\d.]+)-d([\d.]+)-c(\d+)", name)
     if not found:
-        return brgcl.load_dataset(name.split(":")[0])
+        return brgcl.load_dataset(name)
     homophily, degree, classes = float(found[1]), float(found[2]), int(found[3])
     return brgcl.make_graph(
         2000, num_classes=classes, homophily=homophily, avg_degree=degree, seed=seed
@@ -116,7 +118,9 @@ def chosen_by_the_other_half(z: torch.Tensor, noisy: NoisyGraph) -> torch.Tensor
     return p
 
 
-def measure(cache: Path, name: str, method: str, draws: range, trainings: int) -> None:
+def measure(
+    cache: Path, name: str, method: str, draws: range, trainings: int, rules: Sequence[str]
+) -> None:
     """Append one line for each draw, cell and rule that is not in the cache yet."""
     file = cache / "accuracy.jsonl"
     lines = file.read_text().splitlines() if file.exists() else []
@@ -131,7 +135,7 @@ def measure(cache: Path, name: str, method: str, draws: range, trainings: int) -
                     data, noise=noise, protocol="no-val", seed=draw, scored_on="validation"
                 )
                 scored = noisy.truth.test
-                for rule in RULES:
+                for rule in rules:
                     run = (name, method, trainings, draw, cell, rule)
                     if run in done:
                         continue
@@ -141,7 +145,9 @@ def measure(cache: Path, name: str, method: str, draws: range, trainings: int) -
                     out.flush()
 
 
-def show(cache: Path, name: str, method: str, draws: range, trainings: int) -> None:
+def show(
+    cache: Path, name: str, method: str, draws: range, trainings: int, rules: Sequence[str]
+) -> None:
     """Print mean (standard deviation) of each cell over the draws, and the mean of noisy cells."""
     found = {}
     for line in (cache / "accuracy.jsonl").read_text().splitlines():
@@ -149,7 +155,7 @@ def show(cache: Path, name: str, method: str, draws: range, trainings: int) -> N
         found[tuple(record["run"])] = record["accuracy"]
     print(f"\n{name}, {method}, n = {len(draws)}, {trainings} trainings")
     print(f"{'rule':10s} " + " ".join(f"{cell:>11s}" for cell in CELLS) + "   noisy mean")
-    for rule in RULES:
+    for rule in rules:
         cells = [
             [found[name, method, trainings, draw, cell, rule] for draw in draws] for cell in CELLS
         ]
@@ -165,6 +171,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["smooth", "cca-ssg", "brgcl"])
     parser.add_argument("--draws", nargs=2, type=int, default=[100, 110], help="first, last + 1")
     parser.add_argument("--trainings", type=int, default=5, help="different seeds of training")
+    parser.add_argument("--rules", nargs="+", default=RULES, choices=RULES)
     parser.add_argument("--cache", type=Path, default=Path("results/label-noise"))
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -172,8 +179,8 @@ def main() -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     for name in options.graphs:
         for method in options.methods:
-            measure(options.cache, name, method, draws, options.trainings)
-            show(options.cache, name, method, draws, options.trainings)
+            measure(options.cache, name, method, draws, options.trainings, options.rules)
+            show(options.cache, name, method, draws, options.trainings, options.rules)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ def put_facts(text: str) -> str:
 
 def method_table() -> str:
     """One line for each method."""
-    rows = ["| Method | Kind | Reads labels | Must be told | Source |", "|---|---|---|---|---|"]
+    rows = ["| Method | Kind | Reads labels | Needs to know | Source |", "|---|---|---|---|---|"]
     rows += [
         f"| `{name}` | {method.kind} | {'yes' if method.uses_labels else 'no'} | "
         f"{method.oracle or 'nothing'} | {method.citation} |"
@@ -47,13 +47,14 @@ def method_facts(method: Method) -> str:
     """Citation, settings with their sources, presets, deviations and cost."""
     module = method.fit.__module__.removeprefix("brgcl.").replace(".", "/")  # type: ignore[attr-defined]
     file = f"{module}.py"
+    differences = " ".join(method.deviations) or "None that we know of."
     parts = [
         f"{method.citation}. Code: [{Path(file).name}](../src/brgcl/{file}).",
         _settings(method),
         _presets("Presets", method.presets),
         _presets('For tables on expensive graphs (`preset = "reduced"`)', method.reduced),
         _space(method),
-        f"**What differs.** {' '.join(method.deviations) or 'Nothing that we know of.'}",
+        f"**Differences from the source.** {differences}",
         f"**Cost.** {method.cost[0].upper()}{method.cost[1:]}.",
     ]
     return "\n\n".join(filter(None, parts))
@@ -65,7 +66,7 @@ def _settings(method: Method) -> str:
     if issubclass(method.Config, BRGCLConfig):
         inherited = {field.name for field in dataclasses.fields(BRGCLConfig)}
         fields = [field for field in fields if field.name not in inherited]
-        title += " Those of [parameters.md](parameters.md)"
+        title += " The [settings of BRGCL](parameters.md)"
         title += ", and:" if fields else "."
     if not fields:
         return title

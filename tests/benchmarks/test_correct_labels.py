@@ -50,6 +50,12 @@ def test_a_small_table_is_measured_written_and_plotted(tmp_path, monkeypatch, ca
     assert picture.is_file()
     assert "| first 20 % reviewed, random |" in capsys.readouterr().out
 
+    del result["draws"][1]["rankings"]["random"]  # as where a detector has changed
+    out.write_text(json.dumps(result))
+    correct_labels.main(arguments)
+    result = json.loads(out.read_text())
+    assert correct_labels.summarise(result["draws"]) == cells
+
     monkeypatch.setattr(correct_labels, "measure", None)  # nothing is left to measure
     correct_labels.main(arguments)
     assert json.loads(out.read_text()) == result
@@ -62,7 +68,7 @@ def test_looking_at_all_with_a_perfect_reviewer_makes_all_labels_right(monkeypat
     monkeypatch.setattr(correct_labels, "RANKINGS", ("random",))
     monkeypatch.setattr(correct_labels, "BUDGETS", (1.0,))
     monkeypatch.setattr(correct_labels, "REVIEWER", 1.0)
-    draw = correct_labels.measure("cora", "most", "pair", 0.4, 0)
+    draw = correct_labels.measure(correct_labels.new_draw("cora", "most", "pair", 0.4, 0))
     assert draw["rankings"]["random"]["review"]["1"] == draw["all_right"]
     assert draw["wrong_before"] == pytest.approx(0.4, abs=0.15)
 

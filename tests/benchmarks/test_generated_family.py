@@ -14,10 +14,11 @@ from brgcl.noise.graph import Noise
 KIND = family.Kind(3, 0.5, 4, "sparse")
 
 
-def record(kind, draw, method, clean, noisy):
-    accuracy = {"0": clean, "0.4": noisy}
+def record(kind, draw, method, clean, noisy, wrong=0.4):
+    accuracy, realised = {"0": clean, "0.4": noisy}, {"0": 0.0, "0.4": wrong}
     about = {"kind": kind, "draw": draw, "method": method, "version": METHODS[method].version}
-    return about | {"accuracy": accuracy, "seconds": 1.0, "commit": "abc"}
+    more = {"accuracy": accuracy, "noise_realised": realised, "seconds": 1.0, "commit": "abc"}
+    return about | more
 
 
 def test_the_grid_spans_the_family():
@@ -74,7 +75,7 @@ def test_the_gap_is_to_the_better_of_the_others(tmp_path):
     file = tmp_path / "family.jsonl"
     file.write_text("".join(json.dumps(each) + "\n" for each in records))
     found = family.gaps(family.read(file))
-    assert [found[kind]["n"] for kind in (far, near)] == [1, 1]
+    assert [found[kind]["0"]["n"] for kind in (far, near)] == [1, 1]
     assert found[far]["0"]["gap"] == pytest.approx(-10)
     assert found[far]["0.4"]["gap"] == pytest.approx(5)
     page = family.page(file)
@@ -84,6 +85,22 @@ def test_the_gap_is_to_the_better_of_the_others(tmp_path):
         in page
     )
     assert "2 of 54 kinds of graphs were measured." in page
+
+
+def test_draws_with_mostly_wrong_labels_are_left_out(tmp_path):
+    kind, other = family.Kind(2, 0.2, 2, "sparse"), family.Kind(2, 0.2, 10, "sparse")
+    records = []
+    for method in family.COMPARED:
+        records.append(record(kind, 0, method, 0.5, 0.1, wrong=0.55))
+        records.append(record(kind, 1, method, 0.7, 0.6))
+        records.append(record(other, 0, method, 0.5, 0.1, wrong=0.55))
+    file = tmp_path / "family.jsonl"
+    file.write_text("".join(json.dumps(each) + "\n" for each in records))
+    page = family.page(file)
+    same = "| 60.0 | 60.0 | 60.0 | +0.0 |"
+    assert f"| 2 | sparse | 0.2 | 2 | 2, 1 {same} 60.0 | 60.0 | 60.0 | +0.0 |" in page
+    assert "| 2 | sparse | 0.2 | 10 | 1, 0 | 50.0 | 50.0 | 50.0 | +0.0 |  |  |  |  |" in page
+    assert "| 2 | 0.2 | 40 % | 1 | +0.0 | +0.0 | 0 |" in page
 
 
 @pytest.mark.skipif(not family.RECORDS.exists(), reason="the family was not measured yet")

@@ -44,8 +44,13 @@ def records():
     return found
 
 
-def test_every_table_is_on_the_page(records):
-    page = results_page(records, {}, "We conclude.", {"symmetric": "img/results/symmetric.svg"})
+@pytest.fixture(scope="module")
+def page(records):
+    """The page of these records."""
+    return results_page(records, {}, "We conclude.", {"symmetric": "img/results/symmetric.svg"})
+
+
+def test_every_table_is_on_the_page(page):
     assert set(ORDER) == set(experiment_names())
     for name in ORDER:
         assert f"## {load_experiment(name).title}" in page
@@ -53,8 +58,7 @@ def test_every_table_is_on_the_page(records):
     assert "(img/results/symmetric.svg)" in page
 
 
-def test_the_page_says_how_much_was_run_and_where_figures_come_from(records):
-    page = results_page(records, {}, "", {})
+def test_the_page_says_how_much_was_run_and_where_figures_come_from(page):
     assert re.search(r"108 of [\d,]+ cells", page)  # 27 cells, four draws; level 0 counts once
     assert "brgcl bench table symmetric --datasets cora --format draws" in page
     assert "brgcl bench run symmetric --datasets ogbn-arxiv" in page
@@ -81,8 +85,7 @@ def test_every_tuned_row_has_its_trials_and_commit():
     ]
 
 
-def test_methods_are_compared_draw_by_draw(records):
-    page = results_page(records, {}, "", {})
+def test_methods_are_compared_draw_by_draw(page):
     assert "| gcn | +5.0 [+5.0, +5.0] | 4 | 4 |" in page
     assert "| s2gc | +15.0 [+15.0, +15.0] | 4 | 4 |" in page
 
@@ -141,8 +144,8 @@ def test_variants_of_our_method_are_no_rivals():
     assert all(is_ours(joint, name) for name in joint.rows)
 
 
-def test_the_page_says_what_is_written_by_hand(records):
-    head = results_page(records, {}, "", {}).split("##")[0]
+def test_the_page_says_what_is_written_by_hand(page):
+    head = page.split("##")[0]
     assert "typed by hand" not in head
     assert "conclusions.md" in head
 
