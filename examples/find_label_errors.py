@@ -32,9 +32,9 @@ print(f"node {found['node'][0]}: {found['evidence'][0]}")
 low, high = found.attrs["error_interval"]
 print(f"share of wrong labels: {found.attrs['estimated_error_rate']:.2f} ({low:.2f} to {high:.2f})")
 
-called = found[found["is_error"]]
-wrong = noisy.flipped[torch.tensor(called["node"].to_numpy())]
-print(f"labels called wrong: {len(called)}, of which really wrong: {int(wrong.sum())}")
+flagged = found[found["is_error"]]
+wrong = noisy.flipped[torch.tensor(flagged["node"].to_numpy())]
+print(f"labels flagged as wrong: {len(flagged)}, of these really wrong: {int(wrong.sum())}")
 
 # What a reviewer who checks as many labels as are wrong would find.
 top = found.head(int(noisy.flipped.sum()))

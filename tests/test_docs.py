@@ -225,6 +225,7 @@ WITH_CODE = [page for page in PAGES if code_blocks(page, "python")]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
+@pytest.mark.usefixtures("folds_once")
 def test_python_blocks_run_in_order(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for title, body in code_blocks(page, "csv"):

@@ -34,7 +34,7 @@ PROMISED = {
         r"( +\S+){5}",
         r"node \d+: .*\.",
         r"share of wrong labels: 0\.\d\d \(0\.\d\d to 0\.\d\d\)",
-        r"labels called wrong: \d+, of which really wrong: \d+",
+        r"labels flagged as wrong: \d+, of these really wrong: \d+",
         r"really wrong among the \d+ lowest scores: \d+",
     ],
     "own_graph": [
@@ -112,8 +112,8 @@ def test_an_example_prints_what_it_promises(name, capsys):
     if name == "vectors_without_a_graph":
         assert numbers(r"brgcl: (\d+)%", out) > numbers(r"pixels: (\d+)%", out)
     if name == "find_label_errors":
-        called, wrong = numbers(r"called wrong: (\d+), of which really wrong: (\d+)", out)
-        assert wrong > called / 2  # of all labels three in ten are wrong
+        flagged, wrong = numbers(r"flagged as wrong: (\d+), of these really wrong: (\d+)", out)
+        assert wrong > flagged / 2  # of all labels three in ten are wrong
 
 
 def test_own_graph_writes_a_prediction_for_each_id(capsys):
