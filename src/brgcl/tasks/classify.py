@@ -39,6 +39,7 @@ from torch import Tensor
 
 from brgcl.errors import InputError, NotFitted, unknown_name
 from brgcl.tasks import choose, own_attributes
+from brgcl.tasks.assortativity import ENOUGH, LOW, assortativity
 from brgcl.tasks.attribute_rows import AttributeViews
 from brgcl.tasks.checks import (
     check_classes,
@@ -232,15 +233,22 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         return name, choose.shares(right), self._fit_rule(name, rows)
 
     def _choose_rows(self, rows: LabelledRows) -> Chosen:
-        """Take representations, or where edges say little what is clearly better.
+        """Take representations, or where edges say little what is better by labels held out.
 
-        All have predicted the same labels without having seen them.
+        All have predicted the same labels without having seen them. Without a reason to prefer
+        representations no margin is asked for.
         """
-        fitted = own_attributes.fit_where_edges_mislead(rows, own_attributes.fit_joined(rows))
-        if len(fitted) == 1:
-            return "bayes", {}, fitted["bayes"]
-        right = {name: fit.right for name, fit in fitted.items()}
-        name = choose.most_cautious(right)
+        by_rows = own_attributes.fit_joined(rows)
+        found = assortativity(rows)
+        if found >= ENOUGH:
+            return "bayes", {}, by_rows
+        by_attributes = own_attributes.fit_attributes(rows, by_rows)
+        fitted: dict[str, Predictor] = {"bayes": by_rows, **by_attributes}
+        right = {"bayes": by_rows.right, **{k: fit.right for k, fit in by_attributes.items()}}
+        if found >= LOW:
+            name = choose.most_cautious(right)
+        else:
+            name = choose.most_right({k: right[k] for k in (*by_attributes, "bayes")})
         return name, choose.shares(right), fitted[name]
 
     def _choose_held_out(self, right: dict[str, Tensor]) -> str:
