@@ -15,17 +15,12 @@ from brgcl.tasks.out_of_fold import (
     average,
     believed,
     calibrate,
-    evened,
-    evenness,
-    mostly_right,
     num_repeats,
     predict_once,
     predict_out_of_fold,
     predictors,
     random_folds,
-    unexplained_errors,
     weights,
-    with_rates,
 )
 
 
@@ -243,8 +238,6 @@ def test_classes_do_not_change_their_names():
     p, given = drawn(noise_matrix(0.1, 2).double(), num=300)
     _, T = weights(-p.log()[:, :, None], given, torch.zeros(300, dtype=torch.bool))
     assert (T.diagonal() >= 0.5).all()
-    raised = mostly_right(torch.tensor([[0.1, 0.9], [0.3, 0.7]]))
-    assert torch.allclose(raised, torch.tensor([[0.5, 0.5], [0.3, 0.7]]))
 
 
 def test_how_evenly_wrong_labels_spread_is_learned_from_many():
@@ -255,22 +248,6 @@ def test_how_evenly_wrong_labels_spread_is_learned_from_many():
         p, given = drawn(T, num=3000)
         _, found = weights(p.log()[:, :, None], given, torch.zeros(3000, dtype=torch.bool))
         assert float((found - T).abs().max()) < 0.05
-    assert evenness(3000 * pair) < 4
-    assert evenness(3000 * even) > 100
-
-
-def test_an_even_spread_changes_no_error_rate():
-    counts = torch.tensor([[80.0, 15, 5], [0, 90, 10], [3, 3, 94]])
-    T = counts / counts.sum(1, keepdim=True)
-    some, most = evened(T, counts, 20.0), evened(T, counts, 1e6)
-    for spread in (some, most):
-        assert torch.allclose(spread.diagonal(), T.diagonal())
-        assert torch.allclose(spread.sum(1), torch.ones(3))
-    assert float(some[0, 1]) == pytest.approx(0.2 * 25 / 40)
-    assert float(most[0, 1]) == pytest.approx(0.1, abs=1e-4)
-    raised = with_rates(T, torch.tensor([0.4, 0.1, 0.0]))
-    assert raised[0].tolist() == pytest.approx([0.6, 0.3, 0.1])
-    assert raised[2].tolist() == pytest.approx([0, 0, 1])
 
 
 def test_a_certain_label_is_the_true_class():
@@ -312,16 +289,6 @@ def test_progress_is_reported(monkeypatch):
     data, said = noisy_graph(num_nodes=40), []
     predict_out_of_fold(data, 0, lambda *words: said.append(words))
     assert said == [(1, 2, "labels held out"), (2, 2, "labels held out")]
-
-
-def test_errors_that_the_transition_matrix_does_not_explain_are_counted():
-    sure = torch.linspace(0.6, 0.9, 1050)
-    p = torch.stack([torch.cat([sure, 1 - sure]), torch.cat([1 - sure, sure])], 1)
-    given = torch.tensor([0, 0, 1] * 350 + [1] * 1050)  # a third of the first class is wrong
-    assert unexplained_errors(p, torch.eye(2), given) == pytest.approx(1 / 6, abs=0.02)
-    explained = torch.tensor([[2 / 3, 1 / 3], [0.0, 1.0]])
-    assert unexplained_errors(p, explained, given) == pytest.approx(0, abs=0.02)
-    assert unexplained_errors(p[::4], torch.eye(2), given[::4]) == 0  # too few labels to tell
 
 
 def test_pair_noise_that_looks_like_overlap_is_found_by_anchor_points():
