@@ -41,6 +41,7 @@ from brgcl.tasks.label_error_inputs import (
     transition_without_attributes,
 )
 from brgcl.tasks.label_noise import estimated_transition, noise_interval, without_loops
+from brgcl.tasks.label_transition import transition_prior, unexplained_errors
 from brgcl.tasks.out_of_fold import (
     CONTRADICTION,
     MANY,
@@ -49,8 +50,6 @@ from brgcl.tasks.out_of_fold import (
     Report,
     calibrate,
     predict_out_of_fold,
-    transition_prior,
-    unexplained_errors,
 )
 
 if TYPE_CHECKING:
