@@ -132,7 +132,7 @@ def find_errors(
     from brgcl.atomic_files import write_csv
 
     output.check_apply(graph)
-    with output.claim(reviewed=labels.reviewed) as folder:
+    with output.claim(graph, reviewed=labels.reviewed) as folder:
         config = detector.config(graph.dataset)
         how = {"detector": detector.detector, "fdr": detector.fdr, "labelled": labels.labelled}
         data = opener(graph, folder, detector, noise, config, seed=seed, **how)(seed)
