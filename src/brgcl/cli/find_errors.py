@@ -178,8 +178,8 @@ def find_errors(
         for line in steps if output.json_ else sentences(found):
             say(line)
         return
-    print_suspects(suspects, output.top)
-    for sentence in sentences(found):
+    printed = print_suspects(suspects, output.top)
+    for sentence in sentences(found, printed):
         print_sentence(sentence)
     for line in steps:
         print_line(line)
