@@ -181,6 +181,8 @@ def test_the_number_of_clusters_is_checked_before_training(data, no_training):
         ({"seeds": [2**32]}, r"seed must be an integer in \[0, 4294967295\], got 4294967296"),
         ({"seeds": [1, 2, 1]}, "seeds has 1 more than once; name each draw once"),
         ({"seeds": 1.5}, "seeds must be a number of draws or a list of seeds, got 1.5"),
+        ({"noise": 0.4}, "noise must be a text such as 'symmetric:0.4', or a Noise, got 0.4"),
+        ({"classifier": "bayes"}, "classifier must be a NodeClassifier, .* got 'bayes'"),
         ({"method": Data()}, "method must be a name, got Data"),
         ({"graph": 3}, "a graph must be a torch_geometric Data, got int"),
         ({"graph": "citeser"}, "unknown data set 'citeser'"),

@@ -238,6 +238,8 @@ def evaluate(
     if task not in TASKS:
         raise unknown_name("task", task, TASKS)
     entry = find_method(method)
+    if not isinstance(noise, Noise | str | None):
+        raise InputError(f"noise must be a text such as 'symmetric:0.4', or a Noise, got {noise!r}")
     if not isinstance(noise, Noise):
         noise = Noise(labels=parse_noise(noise, LABEL_NOISE))
     if model is not None:
@@ -249,6 +251,11 @@ def evaluate(
     elif not isinstance(config, entry.Config):
         raise InputError(
             f"config of {method} must be a {entry.Config.__name__}, got {type(config).__name__}"
+        )
+    if not isinstance(classifier, NodeClassifier | None):
+        raise InputError(
+            "classifier must be a NodeClassifier, such as NodeClassifier('bayes'), "
+            f"got {classifier!r}"
         )
     if classifier is not None:
         classifier.check_settings()
