@@ -119,7 +119,8 @@ def table(file: Path) -> str:
     records = [json.loads(line) for line in file.read_text().splitlines()]
     at = {(record["method"], record["graph"]): record for record in records}
     lines = ["| Method | " + " | ".join(GRAPHS) + " |", "|---|" + "---|" * len(GRAPHS)]
-    for method in METHODS:
+    measured = {record["method"] for record in records}
+    for method in filter(measured.__contains__, METHODS):
         cells = []
         for graph in GRAPHS:
             record = at.get((method, graph), {})

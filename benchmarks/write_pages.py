@@ -1,5 +1,7 @@
 """Records -> docs/results.md, its pictures, and the tables in README.md and docs/methods.md.
 
+The facts of each method in docs/methods.md are written anew, too.
+
     python benchmarks/write_pages.py                              (make results)
     python benchmarks/write_pages.py --folder elsewhere --records other.jsonl
 
@@ -20,6 +22,7 @@ from brgcl.errors import InputError
 from brgcl.pictures import check_picture, save_picture
 from brgcl.tune.equal import read_outcomes
 from brgcl.tune.figure import plot_searches, read_searches
+from method_facts import put_facts
 from methods_page import put_measured
 from results_page import put_summary, results_page
 
@@ -44,7 +47,7 @@ def write_pages(folder: Path, records_file: Path) -> list[Path]:
     docs, readme, methods = folder / "docs", folder / "README.md", folder / "docs" / "methods.md"
     pages = {
         readme: put_summary(_read(readme), records),
-        methods: put_measured(_read(methods), records),
+        methods: put_facts(put_measured(_read(methods), records)),
     }
     written = plot_all(records, searches, docs / PICTURES)
     pages[docs / "results.md"] = results_page(

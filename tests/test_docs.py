@@ -142,6 +142,18 @@ def test_the_facts_of_methods_are_those_of_the_code():
     assert put_facts(text) == text, "python benchmarks/method_facts.py writes them anew"
 
 
+def test_adding_a_method_names_every_list_of_methods():
+    source, page = ROOT / "src" / "brgcl", read("adding-a-method.md")
+    lists = [
+        file.relative_to(source).as_posix()
+        for file in source.rglob("*.py")
+        if file.parent.name != "baselines"
+        and re.search(r'"bgrl"|\bbgrl\.METHOD', file.read_text(encoding="utf-8"))
+    ]
+    assert sorted(lists) == ["cli/names.py", "methods.py"]
+    assert all(f"(../src/brgcl/{name})" in page for name in lists)
+
+
 def test_every_method_has_a_section_with_its_idea():
     for name in METHODS:
         assert "**Idea.**" in section(read("methods.md"), f"## {name}"), name
@@ -279,10 +291,12 @@ def test_other_shell_lines_are_make_targets_or_scripts():
                 assert is_script or command in ("brgcl", "make"), f"{page.name}: {line}"
 
 
-def test_the_table_of_large_graphs_is_made_from_its_records():
+def test_the_table_of_large_graphs_is_made_from_its_records(monkeypatch):
     name = ROOT / "benchmarks" / "scale.py"
     spec = importlib.util.spec_from_file_location("scale", name)
     scale = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(scale)
     table = scale.table(ROOT / "benchmarks" / "records" / "scale.jsonl")
     assert table in (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    monkeypatch.setattr(scale, "METHODS", [*scale.METHODS, "new"])  # which was not measured yet
+    assert scale.table(ROOT / "benchmarks" / "records" / "scale.jsonl") == table

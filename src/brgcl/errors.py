@@ -44,5 +44,7 @@ def unknown_name(what: str, name: str, known: Iterable[str], hint: str = "") -> 
 
 def check_name(what: str, name: str | None, known: Collection[str], hint: str = "") -> None:
     """Raise the error of `unknown_name` for a name that is given but not known."""
+    if not isinstance(name, str | None):
+        raise InputError(f"{what} must be a name, got {type(name).__name__}")
     if name is not None and name not in known:
         raise unknown_name(what, name, known, hint)

@@ -11,6 +11,7 @@ from brgcl.benchmark.records import Record, append_record
 from brgcl.errors import InputError
 from brgcl.methods import METHODS
 from brgcl.tune.equal import CELLS, EqualTuning, TriedChanges
+from method_facts import put_facts
 from methods_page import measured, measured_tables, put_measured
 from results_page import (
     BEGIN,
@@ -187,7 +188,10 @@ def repository(tmp_path):
     for folder in ("docs", "results"):
         (tmp_path / folder).mkdir()
     (tmp_path / "README.md").write_text(f"a\n{BEGIN}\n{END}\nb\n")
-    marks = (f"<!-- measured: {name} -->\n<!-- end of measured -->\n" for name in METHODS)
+    marks = ["<!-- methods -->\n<!-- end of methods -->\n"]
+    for name in METHODS:
+        for what in ("facts", "measured"):
+            marks.append(f"<!-- {what}: {name} -->\n<!-- end of {what} -->\n")
     (tmp_path / "docs" / "methods.md").write_text("".join(marks))
     (tmp_path / "results" / "conclusions.md").write_text("We conclude.\n")
     return tmp_path
@@ -204,7 +208,10 @@ def test_all_pages_are_written(repository, records, capsys):
     assert "(img/results/symmetric.svg)" in page
     assert (repository / "docs" / "img" / "results" / "symmetric.svg").is_file()
     assert "| Graph |" in (repository / "README.md").read_text()
-    assert "symmetric 40 %" in (repository / "docs" / "methods.md").read_text()
+    methods = (repository / "docs" / "methods.md").read_text()
+    assert "symmetric 40 %" in methods
+    assert put_facts(methods) == methods
+    assert "[bgrl.py](../src/brgcl/baselines/bgrl.py)" in methods
     assert f"Written: {repository / 'README.md'}" in capsys.readouterr().out
 
 

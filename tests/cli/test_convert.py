@@ -22,6 +22,11 @@ def test_every_command_takes_the_folder(run, files, given, tmp_path):
     code, printed, err = run("convert", *given, "--labels", labels, "--out", out, "--json")
     assert code == 0, err
     assert json.loads(printed)["num_nodes"] == 60
+    size = sum(file.stat().st_size for file in out.glob("*.npy"))
+    assert json.loads(printed)["megabytes"] >= size / 2**20 > 0
+    code, _, err = run("convert", out, "--out", tmp_path / "again")
+    assert code == 2
+    assert "graph' is a graph folder already; every command reads it as it is" in err
     expected = read_graph(files / "links.csv", files / "words.csv", labels)
     assert open_graph(out).class_names == expected.class_names
 

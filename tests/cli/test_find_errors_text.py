@@ -67,6 +67,7 @@ def test_only_flagged_labels_are_shown_and_at_most_top(printed):
     assert [f"n{i}" in printed(suspects) for i in range(4)] == [True, False, True, True]
     assert [f"n{i}" in printed(suspects, top=2) for i in range(4)] == [True, False, True, False]
     assert printed(suspects, top=0) == ""
+    assert find_errors_text.print_suspects(suspects, 2) == 2
 
 
 def test_without_suspects_those_that_come_closest_are_shown(printed):
@@ -74,8 +75,10 @@ def test_without_suspects_those_that_come_closest_are_shown(printed):
     suspects.loc[8, "score"] = float("nan")  # not judged
     text = printed(suspects)
     assert [f"n{i}" in text for i in range(9)] == [True] * 5 + [False] * 4
-    told = " ".join(sentences({**FOUND, "num_suspects": 0, "classes": []}))
-    assert "No label is flagged as wrong" in told
+    none = {**FOUND, "num_suspects": 0, "classes": []}
+    told = " ".join(sentences(none, num_printed=5))
+    assert "No label is flagged as wrong; the labels above are the most suspicious." in told
+    assert "No label is flagged as wrong." in sentences(none)  # nothing stands above
     assert "Confused" not in told
 
 
@@ -111,6 +114,7 @@ def test_scores_are_told_where_noise_was_injected():
 def test_next_steps_name_the_folder_and_the_file():
     run, file = Path("run"), Path("c.csv")
     assert any("brgcl review run" in line for line in next_steps(run, None))
+    assert any("brgcl review 'my run'" in line for line in next_steps(Path("my run"), None))
     assert any("--apply corrected.csv" in line for line in next_steps(run, None))
     assert not any("--apply" in line for line in next_steps(run, file))
     assert any("c.csv" in line for line in next_steps(None, file))

@@ -11,6 +11,14 @@ def test_the_page_is_written_and_its_place_is_said(run, make_run):
     assert code == 0
     assert out.startswith(f"Report: {folder / 'report.html'} (0.")
     assert (folder / "report.html").is_file()
+    assert "brgcl review" in out
+
+
+def test_only_a_run_with_suspects_is_said_to_have_a_review(run, make_run):
+    folder = make_run(without=["suspects.parquet"])
+    code, out, err = run("report", folder)
+    assert code == 0, err
+    assert "review" not in out
 
 
 def test_the_place_of_the_page_is_chosen_and_nothing_is_overwritten(run, make_run, tmp_path):

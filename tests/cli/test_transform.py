@@ -84,6 +84,24 @@ def test_new_nodes_from_the_shell(run, own, tmp_path):
     assert "which --edges reads" in err
 
 
+def test_a_run_keeps_the_model_and_the_files_that_a_command_reads(run, own, tmp_path):
+    old, first = files(own, "old", "edges", "features"), tmp_path / "run"
+    assert run("embed", *old, *SMALL, "--out", first)[0] == 0
+    before = {file: file.read_bytes() for file in first.rglob("*") if file.is_file()}
+    edges = files(own, "old", "edges")
+    vectors = [*edges, "--features", first / "embeddings.parquet"]
+    for arguments, message in (
+        (("transform", first, *old), f"replace the run of '{first}'"),
+        (("transform", first / "model", *old), f"replace the run of '{first / 'model'}'"),
+        (("embed", *vectors, *SMALL), "embeddings.parquet', which --features reads"),
+        (("cluster", *vectors, *SMALL), "embeddings.parquet', which --features reads"),
+    ):
+        code, out, err = run(*arguments, "--out", first, "--overwrite")
+        assert (code, out) == (2, "")
+        assert message in err
+    assert {file: file.read_bytes() for file in first.rglob("*") if file.is_file()} == before
+
+
 def test_classify_with_the_model_of_a_run(run, own, tmp_path):
     given = files(own, "old", "edges", "features")
     assert run("embed", *given, *SMALL, "--out", tmp_path / "run")[0] == 0

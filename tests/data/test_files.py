@@ -209,6 +209,7 @@ def test_ids_come_back_exactly_as_written(tmp_path, ids, kind):
         ),
         (EDGES, "id,f,g\na,1,2\nb,3,nan\n", None, r"x.csv line 3, column 'g': .* missing or NaN"),
         (EDGES, "id,f,g\na,1,2\nb,inf,1\n", None, r"x.csv line 3, column 'f': the value is inf"),
+        (EDGES, "id,f\na,1e300\nb,1\n", None, r"is 1e\+300, which is too large for a 32-bit"),
         (
             EDGES,
             "id,f,g\na,1,2\nb,1,red\n",

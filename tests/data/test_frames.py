@@ -97,3 +97,14 @@ def test_to_pandas_and_back(sparse):
     assert torch.equal(back.edge_weight, graph.edge_weight)
     names = [graph.class_names[c] for c in graph.y.tolist()]
     assert [back.class_names[c] for c in back.y.tolist()] == names
+
+
+def test_attributes_keep_their_names():
+    graph = from_pandas(EDGES, FEATURES, LABELS)
+    nodes = to_pandas(graph)[1]
+    assert list(nodes) == ["node_id", "label", "age", "hight"]
+    again = from_pandas(*(to_pandas(graph)), label="label")
+    assert again.feature_names == graph.feature_names
+
+    graph.feature_names = ["age", "node_id"]
+    assert list(to_pandas(graph)[1]) == ["node_id", "label", "x0", "x1"]

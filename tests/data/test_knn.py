@@ -36,6 +36,9 @@ def test_wrong_arguments_are_refused():
     x = torch.eye(3)
     with pytest.raises(InputError, match=r"k must be in 1\.\.2, below the number of rows, got 3"):
         knn_graph(x, k=3)
+    for k in (0, 1.5, "1"):
+        with pytest.raises(InputError, match=f"k must be an integer of at least 1, got {k!r}"):
+            knn_graph(x, k=k)
     with pytest.raises(InputError, match="metric must be"):
         knn_graph(x, k=1, metric="taxi")
     with pytest.raises(InputError, match="labels have 2 entries but x has 3 rows"):

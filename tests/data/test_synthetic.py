@@ -73,7 +73,12 @@ def test_topic_strength_moves_words_into_the_class():
         ({"topic_strength": -0.1}, r"topic_strength must be in \[0, 1\], got -0.1"),
         ({"num_nodes": 20, "avg_degree": 12.0}, r"avg_degree must be in \[0, 9.5\], got 12"),
         ({"words_per_node": 0.5}, "words_per_node must be 1 or more, got 0.5"),
-        ({"labels_per_class": -1}, "num_train_per_class must be 0 or more, got -1"),
+        ({"labels_per_class": -1}, "labels_per_class must be an integer of at least 0, got -1"),
+        ({"num_val": 0.5}, "num_val must be an integer of at least 0, got 0.5"),
+        ({"num_nodes": 100.5}, "num_nodes must be an integer of at least 1, got 100.5"),
+        ({"num_nodes": "100"}, "num_nodes must be an integer of at least 1, got '100'"),
+        ({"avg_degree": "4"}, "avg_degree must be a number, got '4'"),
+        ({"seed": -1}, r"seed must be an integer in \[0, 4294967295\], got -1"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, message):

@@ -3,6 +3,7 @@ import subprocess
 import sys
 from statistics import mean, stdev
 
+import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
@@ -177,7 +178,12 @@ def test_the_number_of_clusters_is_checked_before_training(data, no_training):
         ({"config": GCN}, "config of brgcl must be a BRGCLConfig, got GCNConfig"),
         ({"seeds": 0}, "seeds must be 1 draw or more, got 0"),
         ({"seeds": []}, "seeds must name 1 seed or more, got none"),
-        ({"seeds": [2**32]}, "a seed must be in 0..2.*32 - 1, got 4294967296"),
+        ({"seeds": [2**32]}, r"seed must be an integer in \[0, 4294967295\], got 4294967296"),
+        ({"seeds": [1, 2, 1]}, "seeds has 1 more than once; name each draw once"),
+        ({"seeds": 1.5}, "seeds must be a number of draws or a list of seeds, got 1.5"),
+        ({"noise": 0.4}, "noise must be a text such as 'symmetric:0.4', or a Noise, got 0.4"),
+        ({"classifier": "bayes"}, "classifier must be a NodeClassifier, .* got 'bayes'"),
+        ({"method": Data()}, "method must be a name, got Data"),
         ({"graph": 3}, "a graph must be a torch_geometric Data, got int"),
         ({"graph": "citeser"}, "unknown data set 'citeser'"),
     ],
@@ -197,6 +203,12 @@ def test_a_graph_may_differ_by_seed():
     result = evaluate(graph, "kmeans", seeds=[3, 5], classifier=CENTROID)
     assert [run.seed for run in result.runs] == [3, 5]
     assert torch.equal(result.runs[1].graph.y, graph(5).y)
+
+
+def test_seeds_may_be_of_numpy(data):
+    for seeds in (np.int64(2), np.arange(2)):
+        result = evaluate(data, "kmeans", seeds=seeds, classifier=CENTROID)
+        assert [run.seed for run in result.runs] == [0, 1]
 
 
 def test_a_graph_is_checked_once_for_all_draws(data, monkeypatch):

@@ -71,6 +71,7 @@ GIVEN = [
     (np.array(["red", -1, "blue", "red"]), ["blue", "red"]),
     (np.array(["red", -1, "blue", "red"], dtype=object), ["blue", "red"]),
     (pd.Series(["red", pd.NA, "blue", "red"], dtype="string"), ["blue", "red"]),
+    (np.ma.masked_array([5, 9, 2, 5], [False, True, False, False]), [2, 5]),
     (pd.Categorical(["red", None, "blue", "red"]), ["blue", "red"]),
 ]
 

@@ -129,8 +129,13 @@ def test_a_single_class_and_a_wrong_rate_are_refused(planted):
     few[:2] = torch.tensor([0, 1])  # with both hidden at once nothing is left to learn from
     with pytest.raises(InputError, match="no class has 4 labels or more"):
         find_label_errors(z, few)
-    with pytest.raises(InputError, match=r"fdr must be in \[0, 1\), got 1"):
+    with pytest.raises(InputError, match=r"fdr must be a number in \[0, 1\), got 1"):
         find_label_errors(z, given, fdr=1)
+    with pytest.raises(InputError, match=r"fdr must be a number in \[0, 1\), got '0.1'"):
+        find_label_errors(z, given, fdr="0.1")
+    for seed in (1.5, -1):
+        with pytest.raises(InputError, match=rf"seed must be an integer in .*, got {seed}"):
+            find_label_errors(z, given, seed=seed)
     with pytest.raises(InputError, match="as many rows each"):
         find_label_errors([z, z[:40]], given)
     graph = Data(x=z[:40], edge_index=torch.empty(2, 0, dtype=torch.long))

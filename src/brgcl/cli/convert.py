@@ -10,6 +10,7 @@ from typer import Option
 from brgcl.cli.console import print_json, print_line, print_metrics
 from brgcl.cli.grouped import grouped
 from brgcl.cli.options import GraphOptions, Json, Overwrite, parse_size, spelled_as_options
+from brgcl.data.catalogue import GRAPH_FILE
 from brgcl.errors import InputError
 from brgcl.progress import progress_bar
 
@@ -24,6 +25,8 @@ class SourceOptions(GraphOptions):
         ogb = (path / "raw/edge.csv.gz").is_file() or (path / "edge.csv.gz").is_file()
         if ogb or (path.suffix == ".npz" and path.is_file()):
             return
+        if (path / GRAPH_FILE).is_file():
+            raise InputError(f"'{path}' is a graph folder already; every command reads it as it is")
         if path.is_dir():
             raise InputError(
                 f"'{path}' has no raw/edge.csv.gz; give a folder in OGB's layout, or --edges FILE"
@@ -70,7 +73,7 @@ def convert(
     about = read_about(out)
     found = {name: about[name] for name in ("name", "num_nodes", "num_edges", "num_features")}
     found["num_classes"] = len(about["class_names"])
-    found["megabytes"] = round(sum(file["bytes"] for file in about["files"].values()) / 2**20, 1)
+    found["megabytes"] = sum(file["bytes"] for file in about["files"].values()) / 2**20
     if json_:
         print_json(found | {"folder": str(out)})
         return

@@ -132,7 +132,7 @@ def find_errors(
     from brgcl.atomic_files import write_csv
 
     output.check_apply(graph)
-    with output.claim(reviewed=labels.reviewed) as folder:
+    with output.claim(graph, reviewed=labels.reviewed) as folder:
         config = detector.config(graph.dataset)
         how = {"detector": detector.detector, "fdr": detector.fdr, "labelled": labels.labelled}
         data = opener(graph, folder, detector, noise, config, seed=seed, **how)(seed)
@@ -178,8 +178,8 @@ def find_errors(
         for line in steps if output.json_ else sentences(found):
             say(line)
         return
-    print_suspects(suspects, output.top)
-    for sentence in sentences(found):
+    printed = print_suspects(suspects, output.top)
+    for sentence in sentences(found, printed):
         print_sentence(sentence)
     for line in steps:
         print_line(line)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from brgcl.cli.console import stdout
@@ -14,10 +15,13 @@ WIDE = 140  # columns of a terminal in which labels and reasons stand side by si
 SCORES = ("auroc", "average_precision", "precision", "recall", "f1", "mcc")
 
 
-def print_suspects(suspects: "pd.DataFrame", top: int) -> None:
+def print_suspects(suspects: "pd.DataFrame", top: int) -> int:
     """Print the flagged labels, the most suspicious first, at most `top` of them.
 
     If no label is flagged, the few most suspicious ones are printed.
+
+    Returns:
+        The number of labels that were printed.
     """
     from rich.table import Table
 
@@ -26,7 +30,7 @@ def print_suspects(suspects: "pd.DataFrame", top: int) -> None:
     flagged = suspects[suspects["is_error"]]
     shown = (flagged if len(flagged) else suspects.dropna(subset="score")[:UNFLAGGED])[:top]
     if not len(shown):
-        return
+        return 0
     which = "most suspicious" if len(shown) == 1 else f"{len(shown)} most suspicious"
     title = f"The {which} of {len(suspects):,} labels; right = probability that a label is right"
     console = stdout()
@@ -42,13 +46,15 @@ def print_suspects(suspects: "pd.DataFrame", top: int) -> None:
             cells = [f"{cells[0]} -> {cells[1]}\n{cells[2]}"]
         table.add_row(str(row["node"]), percent(row["score"]), *cells)
     console.print(table, soft_wrap=False)
+    return len(shown)
 
 
-def sentences(found: Mapping[str, Any]) -> list[str]:
+def sentences(found: Mapping[str, Any], num_printed: int = 0) -> list[str]:
     """Say how many labels are wrong, how sure that is, and which classes are confused.
 
     Args:
         found: What `--json` prints.
+        num_printed: Number of labels in the table above the sentences.
     """
     from brgcl.report.sentences import percent
 
@@ -61,7 +67,8 @@ def sentences(found: Mapping[str, Any]) -> list[str]:
     flagged = f"{suspects:,} of {labels:,} labels are flagged as wrong"
     fdr = found["fdr_estimated"]
     if suspects == 0:
-        flagged = "No label is flagged as wrong; the labels above are the most suspicious"
+        flagged = "No label is flagged as wrong"
+        flagged += "; the labels above are the most suspicious" if num_printed else ""
     elif suspects == 1:
         flagged = f"1 of {labels:,} labels is flagged as wrong"
         flagged += "" if fdr is None else f"; the probability that it is right is {percent(fdr)}"
@@ -89,10 +96,11 @@ def next_steps(run: Path | None, applied: Path | None) -> list[str]:
     if run is None:
         steps.append("No run was written. With --out RUN you can review the suspects.")
         return steps
+    typed = quote(str(run))
     steps += [
         f"All labels with reasons: {run / 'suspects.csv'}. Next:",
-        f"  brgcl review {run}      decide on each suspect",
-        f"  brgcl report {run}      see the suspects on a map of the graph",
+        f"  brgcl review {typed}      decide on each suspect",
+        f"  brgcl report {typed}      see the suspects on a map of the graph",
     ]
     if applied is None:
         steps.append("  --apply corrected.csv  add this to the command to apply every suggestion")

@@ -76,7 +76,7 @@ def embed(
     from brgcl.methods import find_method
     from brgcl.tasks.checks import check_labels, class_name
 
-    with output.claim() as folder:
+    with output.claim(graph) as folder:
         config, entry = method.config(graph.dataset), find_method(method.method)
         check_checkpoint(checkpoint, method.method)
         how: dict[str, Any] = {"seed": seed}
@@ -171,7 +171,7 @@ def run_evaluation(
     from brgcl.evaluation.evaluate import evaluate
     from brgcl.evaluation.score import Classified
 
-    with output.claim() as folder:
+    with output.claim(graph) as folder:
         if options.get("model") is None:
             config = options["config"] = method.config(graph.dataset)
         else:

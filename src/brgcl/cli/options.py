@@ -18,7 +18,7 @@ from brgcl.cli.console import say
 from brgcl.cli.grouped import option
 from brgcl.cli.names import METHODS
 from brgcl.cli.pipes import DASH, read_stdin
-from brgcl.cli.run_folder import RunFolder, claim_folder
+from brgcl.cli.run_folder import FILES, RunFolder, claim_folder
 from brgcl.cli.settings import resolve_config
 from brgcl.data.catalogue import DATASETS, GRAPH_FILE
 from brgcl.errors import InputError, check_name
@@ -132,6 +132,15 @@ class GraphOptions:
             if file.exists() and source.exists() and file.samefile(source):
                 raise InputError(
                     f"{option} would replace '{file}', which --{name} reads; give another name"
+                )
+
+    def check_outside(self, run: Path) -> None:
+        """Check that the files that are read are none of those that a run replaces."""
+        for name, source in self.files.items():
+            places = (run / file for file in FILES)
+            if any(file.exists() and source.exists() and file.samefile(source) for file in places):
+                raise InputError(
+                    f"--out would replace '{source}', which --{name} reads; give another --out"
                 )
 
     def open(self, seed: int) -> "Data":
@@ -325,13 +334,17 @@ class OutputOptions:
         """Whether the table of results goes to stdout, and all else to stderr."""
         return self.out == DASH
 
-    def claim(self, *, reviewed: Path | None = None) -> AbstractContextManager[RunFolder | None]:
+    def claim(
+        self, graph: GraphOptions, *, reviewed: Path | None = None
+    ) -> AbstractContextManager[RunFolder | None]:
         """Take the folder, if there is one, for as long as the command runs.
 
-        A review that is in the folder has to be the one that the command reads.
+        It must not have the files of the graph among those that are replaced, and a review that is
+        in it has to be the one that the command reads.
         """
         if self.out is None or self.to_stdout:
             return nullcontext()
+        graph.check_outside(self.out)
         same = reviewed is not None and reviewed.resolve() == self.out.resolve()
         return claim_folder(self.out, overwrite=self.overwrite, reviewed=same)
 

@@ -1,6 +1,7 @@
 """The command `brgcl report`."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 from typer import Argument, Option
@@ -36,7 +37,10 @@ def report(
     if json_:
         print_json({"report": str(page), "bytes": size})
     else:
+        review = ""
+        if (run / "suspects.parquet").is_file():
+            review = f" To decide on suspicious labels: brgcl review {quote(str(run))}."
         print_line(
-            f"Report: {page} ({size / 2**20:.1f} MB). Open it in a browser; it works offline. "
-            f"To decide on suspicious labels: brgcl review {run}."
+            f"Report: {page} ({size / 2**20:.1f} MB). Open it in a browser; it works offline."
+            f"{review}"
         )

@@ -15,6 +15,7 @@ from brgcl.cli.pipes import print_csv
 from brgcl.cli.run_files import embedding_table, write_run
 from brgcl.cli.run_folder import claim_file
 from brgcl.cli.stored_model import load_classifier, load_model
+from brgcl.errors import InputError
 from brgcl.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -47,7 +48,11 @@ def transform(
         table = output.out
         graph.check_kept(table, "--out")
         claim_file(table, overwrite=output.overwrite)
-    with nullcontext() if table is not None else output.claim() as folder:
+    elif output.out is not None:
+        kept = (output.out / "model").resolve()
+        if kept.is_dir() and kept in (model.resolve(), (model / "model").resolve()):
+            raise InputError(f"--out would replace the run of '{model}'; give another --out")
+    with nullcontext() if table is not None else output.claim(graph) as folder:
         known, classifier = load_model(model), load_classifier(model)
         data = graph.open(seed)
         if folder is not None:

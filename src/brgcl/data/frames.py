@@ -77,8 +77,9 @@ def to_pandas(graph: Data) -> tuple["pd.DataFrame", "pd.DataFrame"]:
 
     Returns:
         The edges, each once: `source`, `target` and, if there are weights, `weight`. The nodes:
-        `node_id`, `label` (None = unlabelled) and the attributes `x0`, `x1`, ..., in sparse columns
-        if they are sparse.
+        `node_id`, `label` (None = unlabelled) and the attributes, in sparse columns if they are
+        sparse. Attributes have the names of the graph's `feature_names`; they are `x0`, `x1`, ...
+        if there are none, or if two columns would have the same name.
     """
     import pandas as pd
 
@@ -91,7 +92,9 @@ def to_pandas(graph: Data) -> tuple["pd.DataFrame", "pd.DataFrame"]:
         edges["weight"] = graph.edge_weight[once].numpy()
     names = [None if label < 0 else graph.class_names[label] for label in graph.y.tolist()]
     about = pd.DataFrame({"node_id": ids, "label": pd.Series(names, dtype=object)})
-    columns = [f"x{i}" for i in range(graph.num_features)]
+    columns = graph.get("feature_names") or []
+    if len({*about.columns, *columns}) < 2 + graph.num_features:
+        columns = [f"x{i}" for i in range(graph.num_features)]
     if graph.x.layout == torch.sparse_csr:
         matrix = scipy.sparse.csr_matrix(csr_to_scipy(graph.x))
         x = pd.DataFrame.sparse.from_spmatrix(matrix, columns=columns)  # type: ignore[attr-defined]

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
+from brgcl.config import Count, check_value
 from brgcl.data.attributes import attribute_tensor, checked_attributes
 from brgcl.data.graphs import check_graph
 from brgcl.data.ids import encode_labels, single_label
@@ -45,7 +46,8 @@ def knn_graph(
     N = int(tensor.shape[0])
     if metric not in ("cosine", "euclidean"):
         raise InputError(f"metric must be 'cosine' or 'euclidean', got {metric!r}")
-    if not 1 <= k < N:
+    k = check_value("k", Count, k)
+    if k >= N:
         raise InputError(f"k must be in 1..{N - 1}, below the number of rows, got {k}")
     rows = csr_to_scipy(tensor) if is_sparse(tensor) else tensor.numpy()
     nearest = NearestNeighbors(n_neighbors=k, metric=metric, algorithm="brute").fit(rows)

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch_geometric.data import Data
 
+from brgcl.config import Count, Whole, check_seed, check_value
 from brgcl.data.graphs import check_graph
 from brgcl.data.splits import citation_split
 from brgcl.errors import InputError
@@ -59,7 +60,14 @@ def make_graph(
         >>> graph.num_nodes, graph.x.shape, graph.class_names
         (100, torch.Size([100, 50]), ['0', '1', '2'])
     """
-    C, most = num_classes, (num_nodes - 1) / 2
+    counts = {"num_nodes": num_nodes, "num_classes": num_classes, "num_features": num_features}
+    num_nodes, C, num_features = (check_value(name, Count, n) for name, n in counts.items())
+    labels_per_class = check_value("labels_per_class", Whole, labels_per_class)
+    num_val, seed = check_value("num_val", Whole, num_val), check_seed(seed)
+    shares = {"avg_degree": avg_degree, "homophily": homophily, "topic_strength": topic_strength}
+    for name, value in {**shares, "words_per_node": words_per_node}.items():
+        check_value(name, float, value)
+    most = (num_nodes - 1) / 2
     rules = {
         f"num_classes must be 2 or more, got {C}": C >= 2,
         f"num_nodes must be at least two per class, {2 * C}, got {num_nodes}": num_nodes >= 2 * C,

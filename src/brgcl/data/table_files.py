@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import logging
+import math
 import re
 import zlib
 from collections.abc import Iterator, Sequence
@@ -128,6 +129,8 @@ class TableFile:
             name, column = list(columns.items())[j]
             cell = column[row].as_py()
             problem = "is missing or NaN" if cell is None or cell != cell else f"is {cell}"
+            if cell is not None and math.isfinite(cell):
+                problem += ", which is too large for a 32-bit float"
             raise InputError(
                 f"{self.place(row)}, column '{name}': the value {problem}; "
                 "every attribute and weight must be a finite number"

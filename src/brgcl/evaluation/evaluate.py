@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import repeat
+from numbers import Integral
 from pathlib import Path
 from statistics import mean, median_low, stdev
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -17,6 +18,7 @@ from torch import Tensor
 from torch_geometric.data import Data
 
 from brgcl.baselines.brgcl import represent
+from brgcl.config import check_seed
 from brgcl.contract import Fitted, Method, Reporter
 from brgcl.data import check_graph, load_dataset
 from brgcl.errors import InputError, unknown_name
@@ -236,6 +238,8 @@ def evaluate(
     if task not in TASKS:
         raise unknown_name("task", task, TASKS)
     entry = find_method(method)
+    if not isinstance(noise, Noise | str | None):
+        raise InputError(f"noise must be a text such as 'symmetric:0.4', or a Noise, got {noise!r}")
     if not isinstance(noise, Noise):
         noise = Noise(labels=parse_noise(noise, LABEL_NOISE))
     if model is not None:
@@ -247,6 +251,11 @@ def evaluate(
     elif not isinstance(config, entry.Config):
         raise InputError(
             f"config of {method} must be a {entry.Config.__name__}, got {type(config).__name__}"
+        )
+    if not isinstance(classifier, NodeClassifier | None):
+        raise InputError(
+            "classifier must be a NodeClassifier, such as NodeClassifier('bayes'), "
+            f"got {classifier!r}"
         )
     if classifier is not None:
         classifier.check_settings()
@@ -280,17 +289,20 @@ def evaluate(
     return Evaluation(method, runs[0].graph.name, task, protocol, noise, config, runs)
 
 
-def _checked_seeds(seeds: int | Sequence[int]) -> Sequence[int]:
-    if isinstance(seeds, int):
+def _checked_seeds(seeds: Any) -> Sequence[int]:
+    if isinstance(seeds, Integral):
         if seeds < 1:
             raise InputError(f"seeds must be 1 draw or more, got {seeds}")
-        return range(seeds)
-    if not seeds:
+        return range(int(seeds))
+    if not isinstance(seeds, Iterable):
+        raise InputError(f"seeds must be a number of draws or a list of seeds, got {seeds!r}")
+    checked = [check_seed(seed) for seed in seeds]
+    if not checked:
         raise InputError("seeds must name 1 seed or more, got none")
-    for seed in seeds:
-        if not 0 <= seed < 2**32:
-            raise InputError(f"a seed must be in 0..2**32 - 1, got {seed}")
-    return seeds
+    twice = next((seed for seed in checked if checked.count(seed) > 1), None)
+    if twice is not None:
+        raise InputError(f"seeds has {twice} more than once; name each draw once")
+    return checked
 
 
 def _graphs(graph: GraphSource, seeds: Sequence[int], root: Path | None) -> Iterator[Data]:

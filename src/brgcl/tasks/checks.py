@@ -151,6 +151,9 @@ def by_class_number(proba: Tensor, classes: Classes) -> Tensor:
 
 
 def _as_array(labels: Any, num_nodes: int, what: str) -> NDArray[Any]:
+    if isinstance(labels, np.ma.MaskedArray):  # a masked entry is no label
+        hidden, labels = np.ma.getmaskarray(labels), labels.data.astype(object)
+        labels[hidden] = None
     try:
         values = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
         if values.dtype.kind == "U" and not isinstance(labels, np.ndarray):

@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
-from brgcl.errors import InputError
+from brgcl.config import Share, check_seed, check_value
 from brgcl.method.sparse import Matrix
 from brgcl.notebook import label_errors_html
 from brgcl.tasks.attribute_rows import principal_rows
@@ -184,8 +184,7 @@ def judge_labels(
     report: Report | None = None,
 ) -> LabelErrors:
     """Judge labels like `find_label_errors`, and return all results as a `LabelErrors`."""
-    if not 0 <= fdr < 1:
-        raise InputError(f"fdr must be in [0, 1), got {fdr!r}")
+    fdr, seed = check_value("fdr", Share, fdr), check_seed(seed)
     zs = representations(z)
     N = len(zs[0])
     classes, codes = enough_labels(labels, N)
