@@ -156,3 +156,11 @@ def test_of_many_labels_no_fold_holds_all_of_a_class():
     assert len(folds) == 5
     assert torch.cat(folds).sort().values.tolist() == list(range(301))
     assert max(int((y[fold] == 1).sum()) for fold in folds) == 1
+
+
+def test_the_margin_is_in_standard_errors():
+    challenger, incumbent = masks(13, 7, 0)  # a lead of 6 with a standard error of 4.5
+    assert clearly_better(challenger, incumbent, margin=1)
+    assert not clearly_better(challenger, incumbent)
+    right = {"attributes": incumbent, "bayes": challenger}
+    assert (most_cautious(right, margin=1), most_cautious(right)) == ("bayes", "attributes")

@@ -53,16 +53,18 @@ def labelled(data, labels, z=None):
         (LOW, 3, "bayes"),  # not clearly better
         (LOW, 40, "attributes"),
         (LOW - 0.01, 3, "attributes"),
-        (LOW - 0.01, 0, "attributes"),  # of equals the one without edges
-        (LOW - 0.01, -3, "bayes"),
+        (LOW - 0.01, 0, "attributes"),
+        (LOW - 0.01, -3, "attributes"),  # not better by a standard error
+        (LOW - 0.01, -8, "bayes"),
     ],
 )
 def test_the_less_edges_say_the_more_attributes_are_preferred(
     monkeypatch, mixed, found, lead, name
 ):
     data, labels, z = mixed
-    right = {"bayes": 20, "attributes": 20 + lead, "smoothed attributes": 15}
-    fits = {k: SimpleNamespace(right=torch.arange(100) < n) for k, n in right.items()}
+    right = {"bayes": (0, 20), "attributes": (10, 30 + lead), "smoothed attributes": (0, 9)}
+    nodes = torch.arange(100)
+    fits = {k: SimpleNamespace(right=(nodes >= a) & (nodes < b)) for k, (a, b) in right.items()}
     monkeypatch.setattr(classify, "assortativity", lambda rows: found)
     monkeypatch.setattr(own_attributes, "fit_joined", lambda rows: fits["bayes"])
     by_attributes = {k: fit for k, fit in fits.items() if k != "bayes"}

@@ -23,7 +23,11 @@ def shares(right: Right) -> dict[str, float]:
 
 
 def clearly_better(
-    challenger: Tensor, incumbent: Tensor, *, errors: Literal["null", "observed"] = "null"
+    challenger: Tensor,
+    incumbent: Tensor,
+    *,
+    errors: Literal["null", "observed"] = "null",
+    margin: int = 2,
 ) -> bool:
     """Whether the one is right on more nodes than the other by at least two standard errors.
 
@@ -37,6 +41,7 @@ def clearly_better(
         challenger: Mask of the nodes that the one has right, `(n,)`.
         incumbent: Mask of the nodes that the other has right, `(n,)`.
         errors: Which standard error.
+        margin: How many of them.
 
     Example:
         >>> few, many = torch.tensor([True] * 6 + [False] * 6), torch.tensor([True] * 12)
@@ -49,14 +54,19 @@ def clearly_better(
         int((incumbent & ~challenger).sum()),
     )
     less = (b - c) ** 2 if errors == "observed" else 0
-    return b > c and n * (b - c) ** 2 >= 4 * (n * (b + c) - less)
+    return b > c and n * (b - c) ** 2 >= margin**2 * (n * (b + c) - less)
 
 
-def most_cautious(right: Right) -> str:
-    """Name the classifier that none after it clearly beats: each is held against the one taken."""
+def most_cautious(right: Right, *, margin: int = 2) -> str:
+    """Name the classifier that none after it clearly beats: each is held against the one taken.
+
+    Args:
+        right: Which nodes each has right.
+        margin: Standard errors by which one is clearly better.
+    """
     taken, *others = right
     for name in others:
-        if clearly_better(right[name], right[taken]):
+        if clearly_better(right[name], right[taken], margin=margin):
             taken = name
     return taken
 

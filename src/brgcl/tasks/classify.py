@@ -235,8 +235,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
     def _choose_rows(self, rows: LabelledRows) -> Chosen:
         """Take representations, or where edges say little what is better by labels held out.
 
-        All have predicted the same labels without having seen them. Without a reason to prefer
-        representations no margin is asked for.
+        All have predicted the same labels without having seen them.
         """
         by_rows = own_attributes.fit_joined(rows)
         found = assortativity(rows)
@@ -248,7 +247,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if found >= LOW:
             name = choose.most_cautious(right)
         else:
-            name = choose.most_right({k: right[k] for k in (*by_attributes, "bayes")})
+            name = choose.most_cautious({k: right[k] for k in (*by_attributes, "bayes")}, margin=1)
         return name, choose.shares(right), fitted[name]
 
     def _choose_held_out(self, right: dict[str, Tensor]) -> str:

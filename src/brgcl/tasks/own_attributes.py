@@ -11,7 +11,8 @@ edges follow classes is estimated (`assortativity.py`). On most graphs that peop
 and nothing else is tried. Below .4 the classifier is also fitted to the attributes themselves
 ("attributes") and to attributes averaged widely over the graph ("smoothed attributes"). One of them
 is taken if it is right on clearly more of the labels held out than the representations. Below .25
-nothing speaks for representations: the one that is right on most labels is taken.
+it is the other way round: a node's own attributes are taken unless another is right on more of
+these labels, by one standard error.
 """
 
 from dataclasses import dataclass, replace
