@@ -159,7 +159,8 @@ def test_of_many_labels_no_fold_holds_all_of_a_class():
 
 
 def test_the_margin_is_in_standard_errors():
-    challenger, incumbent = masks(13, 7, 0)  # a lead of 6 with a standard error of 4.5
+    challenger = torch.arange(20) < 13  # a lead of 6 with a standard error of 4.5
+    incumbent = ~challenger
     assert clearly_better(challenger, incumbent, margin=1)
     assert not clearly_better(challenger, incumbent)
     right = {"attributes": incumbent, "bayes": challenger}
