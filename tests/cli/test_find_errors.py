@@ -348,7 +348,7 @@ def test_wrong_options_are_refused_before_training(run, own, no_training, words,
 def test_labels_are_needed(run, own, no_training):
     code, _, err = run("find-errors", *own("edges", "features"))
     assert code == 2
-    assert "no node has a label; give labels to judge with --labels FILE" in err
+    assert "no node has a label to judge; --labels FILE must name some" in err
 
 
 def test_one_class_is_not_enough(run, own, files, no_training, tmp_path):

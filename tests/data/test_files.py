@@ -120,7 +120,9 @@ def test_words_for_a_missing_label_are_unlabelled(write, said, word):
     assert data.y.tolist() == [0, -1, 1]
     assert data.class_names == ["1", "2"]
     written = word.strip() or "empty"
-    assert [m for m in said() if "missing" in m] == [f"{labels}: 1 labels missing ({written})"]
+    assert [m for m in said() if "missing" in m] == [
+        f"{labels}: number of missing labels: 1 ({written})"
+    ]
 
 
 def test_classes_called_minus_one_and_one_are_refused(write):

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import torch
@@ -30,6 +31,18 @@ def test_labels_ids_and_sparse_vectors():
     assert graph.y.tolist() == [0, -1, 1, -1]
     assert graph.edge_index.tolist() == [[0, 1, 2, 3], [1, 0, 3, 2]]
     assert list(graph.node_ids) == list("wxyz")
+
+
+def test_a_frame_names_nodes_and_attributes_and_a_series_is_matched_by_name():
+    x = pd.DataFrame(np.eye(4)[[0, 0, 1, 1]], index=list("wxyz"), columns=["a", "b", "c", "d"])
+    labels = pd.Series({"y": 2, "w": 1})
+    graph = knn_graph(x, labels, k=1)
+    assert list(graph.node_ids) == list("wxyz")
+    assert graph.feature_names == ["a", "b", "c", "d"]
+    assert (graph.y.tolist(), graph.class_names) == ([0, -1, 1, -1], ["1", "2"])
+    assert knn_graph(x, labels.reindex(list("wxyz")).to_numpy(), k=1).y.tolist() == [0, -1, 1, -1]
+    with pytest.raises(InputError, match=r"index has names that the index of x has not"):
+        knn_graph(x, pd.Series([1, 2, 1, 2]), k=1)
 
 
 def test_wrong_arguments_are_refused():

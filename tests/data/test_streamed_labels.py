@@ -23,7 +23,7 @@ def read(path, ids, size):
 def test_classes_are_numbered_alike_in_all_parts(write, said, size):
     path = write("y.csv", "id,kind\nd,10\na,9.0\nb,NA\nd,10.0\nc,?\na,9\n")
     assert read(path, ["a", "b", "c", "d", "e"], size) == ([0, -1, -1, 1, -1], ["9", "10"])
-    assert said() == [f"{path}: 2 labels missing (?, NA)"]
+    assert said() == [f"{path}: number of missing labels: 2 (?, NA)"]
 
 
 @pytest.mark.parametrize("size", [10, 1000])

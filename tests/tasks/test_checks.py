@@ -137,3 +137,10 @@ def test_columns_by_class_number():
     assert torch.equal(found[:, [1, 3]], proba)
     assert found[:, [0, 2]].abs().sum() == 0
     assert found.shape == (2, 4)
+
+
+@pytest.mark.parametrize("scale", [1e30, 1e-30, 1.0])
+def test_rows_of_any_size_have_unit_length(scale):
+    z = torch.tensor([[3.0, 4.0], [0.0, 0.0], [5.0, 12.0]])
+    wanted = torch.tensor([[0.6, 0.8], [0.0, 0.0], [5 / 13, 12 / 13]])
+    assert torch.allclose(check_representations(z * scale), wanted)

@@ -137,7 +137,7 @@ def test_fewer_distinct_rows_than_clusters_give_fewer_clusters_and_one_message(c
     assert found.num_clusters == 2
     assert found.assignment.tolist() in ([0, 1] * 4, [1, 0] * 4)
     torch.testing.assert_close(found.centers[found.assignment], z)
-    assert caplog.messages == ["z has only 2 distinct rows: 2 clusters were made instead of 5"]
+    assert caplog.messages == ["z has only 2 distinct rows; number of clusters: 2 instead of 5"]
 
 
 def test_a_number_of_clusters_can_be_checked_before_training():

@@ -39,7 +39,7 @@ def draw_labels(data: "Data", labelled: str, noise: "Noise", seed: int) -> "Nois
     noisy = draw_noisy_graph(data, noise=noise, protocol="no-val", seed=seed, labelled=labelled)
     given = noisy.labels.train
     if not bool((given >= 0).any()):
-        raise InputError("no node has a label; give labels to judge with --labels FILE")
+        raise InputError("no node has a label to judge; --labels FILE must name some")
     enough_labels(given, len(given))
     return noisy
 

@@ -37,7 +37,11 @@ LAST_SEED = 2**32 - 1  # of scikit-learn
 Json = Annotated[bool, Option("--json", help="Print JSON.", rich_help_panel="Output")]
 Overwrite = Annotated[
     bool,
-    Option("--overwrite", help="Replace files that brgcl wrote.", rich_help_panel="Output"),
+    Option(
+        "--overwrite",
+        help="Replace the file, or brgcl's files in the folder.",
+        rich_help_panel="Output",
+    ),
 ]
 Root = Annotated[
     Path | None, Option(help="Folder with the files of the data sets.", rich_help_panel="Graph")

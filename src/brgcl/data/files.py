@@ -396,4 +396,4 @@ def read_labels(path: Path, values: Any) -> NDArray[Any]:
 def tell_missing(path: Path, number: int, written: set[str]) -> None:
     """Say how many labels are missing, and what stands in their place."""
     words = ", ".join(sorted(word or "empty" for word in written))
-    log.warning("%s: %d labels missing (%s)", path, number, words)
+    log.warning("%s: number of missing labels: %d (%s)", path, number, words)

@@ -29,11 +29,13 @@ def knn_graph(
     computed in blocks of rows: time grows with the square of the number of nodes, memory does not.
 
     Args:
-        x: Vectors, array, tensor or scipy sparse, `(N, F)`; they become the attributes.
-        labels: Class of each node, a text or integer; None or -1 = unlabelled, `(N,)`.
+        x: Vectors, array, tensor, scipy sparse or DataFrame, `(N, F)`; they become the attributes.
+            The index of a DataFrame names the nodes, and its columns the attributes.
+        labels: Class of each node, a text or integer; None or -1 = unlabelled, `(N,)`. A Series is
+            matched with the index of `x`.
         k: Number of neighbours of each node.
         metric: Distance between vectors.
-        node_ids: Name of each node; by default `0..N-1`.
+        node_ids: Name of each node; by default the index of a DataFrame, or `0..N-1`.
 
     Example:
         >>> x = np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0], [0.1, 1.0]])
@@ -42,6 +44,7 @@ def knn_graph(
     """
     from sklearn.neighbors import NearestNeighbors
 
+    index, names = getattr(x, "index", None), getattr(x, "columns", None)
     tensor = checked_attributes(attribute_tensor(x, "x"))
     N = int(tensor.shape[0])
     if metric not in ("cosine", "euclidean"):
@@ -54,8 +57,19 @@ def knn_graph(
     target = nearest.kneighbors(return_distance=False)  # without the node itself
     source = np.repeat(np.arange(N), k)
     edge_index = torch.from_numpy(np.stack([source, target.ravel()]).astype(np.int64))
+    if node_ids is None and names is not None:
+        node_ids = index.tolist()  # type: ignore[union-attr]  # a DataFrame has both
     data = Data(x=tensor, edge_index=edge_index, num_nodes=N, node_ids=node_ids)
+    if names is not None:
+        data.feature_names = [str(name) for name in names]
     if labels is not None:
+        if names is not None and hasattr(labels, "reindex"):
+            if not labels.index.isin(index).all():
+                raise InputError(
+                    "labels is a Series whose index has names that the index of x has not; give "
+                    "labels.to_numpy() to take them by position"
+                )
+            labels = labels.astype(object).reindex(index)
         if len(labels) != N:
             raise InputError(f"labels have {len(labels)} entries but x has {N} rows")
         named = (single_label(label, node) for node, label in enumerate(labels))

@@ -46,7 +46,20 @@ def check_representations(z: Any, *, normalize: bool = True) -> Tensor:
             f"z has NaN or infinite values in {len(bad)} rows, the first at row {int(bad[0])}; "
             "remove or repair them"
         )
-    return F.normalize(rows, dim=1) if normalize else rows
+    return F.normalize(within_range(rows), dim=1) if normalize else rows
+
+
+def within_range(rows: Tensor) -> Tensor:
+    """Scale rows whose squares a 32-bit float cannot hold; all others stay as they are.
+
+    Example:
+        >>> within_range(torch.tensor([[3e30, 4e30], [3.0, 4.0]]))
+        tensor([[0.7500, 1.0000],
+                [3.0000, 4.0000]])
+    """
+    largest = rows.abs().amax(1, keepdim=True)
+    extreme = (largest > 1e15) | ((largest > 0) & (largest < 1e-10))
+    return torch.where(extreme, rows / largest.clamp_min(torch.finfo(rows.dtype).tiny), rows)
 
 
 def _number_tensor(z: Any) -> Tensor:

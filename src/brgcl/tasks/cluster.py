@@ -109,7 +109,7 @@ def kmeans(
     used, assignment = np.unique(model.labels_, return_inverse=True)
     if len(used) < num_clusters:
         log.warning(
-            "z has only %d distinct rows: %d clusters were made instead of %d",
+            "z has only %d distinct rows; number of clusters: %d instead of %d",
             len(used),
             len(used),
             num_clusters,
