@@ -65,7 +65,8 @@ FOOT = """
 - With 40 % of wrong labels the choice is less certain. On the graphs of web pages, `mlp` is 4 to 14
   points better. On squirrel with half of the nodes labelled, `gcn` is 13 points better.
 - If most neighbours in your own graph belong to other classes, try `brgcl classify --method mlp`
-  and `--method gcn` too, and compare their agreement with held-out labels.
+  and `--method gcn` too. Label some nodes with care, leave them out of the labels that you pass,
+  and compare the predictions for them.
 
 Settings were not chosen on these graphs, but the rule that decides between attributes and
 representations was: on the accuracy of test nodes in draws 100 to 103 of texas, cornell, wisconsin,

@@ -1,4 +1,4 @@
-"""Pictures of all rooms: their sizes, their axes and their files."""
+"""What all pictures share: their sizes, their axes and their files."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

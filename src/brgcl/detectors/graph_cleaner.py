@@ -35,7 +35,7 @@ EPOCHS = 500
 RATE = 1e-3  # of Adam
 WEIGHT_DECAY = 5e-4
 REPLACED = 0.5  # share of the labels that are replaced
-THRESHOLD = 0.97  # probability from which a label is wrong
+THRESHOLD = 0.97  # probability above which a label is wrong
 
 
 def detect(

@@ -286,8 +286,9 @@ def out_of_fold_probabilities(
 ) -> tuple[Tensor, str]:
     """Predict every labelled node by a classifier that did not see its label.
 
-    The arguments are those of `NodeClassifier`, with labels in `0..C-1`; "auto" and "best" choose
-    as it does without validation labels.
+    The arguments are those of `NodeClassifier`, with labels in `0..C-1`. "auto" and "best" choose
+    among centroid, logistic, logistic+ and mlp by the held-out predictions: "best" as
+    `NodeClassifier` does without validation labels, "auto" by a margin of two standard errors.
 
     Returns:
         Probabilities, `(N, C)`, zero for unlabelled nodes, and the name of the classifier.

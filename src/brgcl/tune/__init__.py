@@ -1,4 +1,4 @@
-"""Choosing xi and gamma0 for a graph, from noisy labels or without any."""
+"""Choosing settings: xi and gamma0 for a graph, or those of any method."""
 
 from brgcl.tune.search import Tuning as Tuning
 from brgcl.tune.search import tune as tune
