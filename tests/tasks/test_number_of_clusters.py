@@ -10,6 +10,7 @@ from brgcl.tasks.metrics import ari
 from brgcl.tasks.number_of_clusters import (
     explained_by_null,
     explained_share,
+    first_of_main_number,
     gaussian_rows,
     has_plateau,
     longest_plateau,
@@ -182,3 +183,10 @@ def test_neighbours_show_no_groups_where_there_are_none():
     h = F.normalize(torch.randn(400, 24, generator=generator), dim=1)
     anyone = random_edges(torch.zeros(400, dtype=torch.long), 5, generator)
     assert number_of_clusters(h, transition=anyone).rule == "no structure"
+
+
+def test_one_cluster_more_of_forty_does_not_end_a_plateau():
+    prices = [0.1 / 2**step for step in range(6)]
+    assert longest_plateau(prices, [20, 39, 40, 39, 40, 60]) == (1, 4)
+    assert longest_plateau(prices, [1, 7, 8, 7, 8, 9]) == (1, 1)  # of few it does
+    assert first_of_main_number(prices, [20, 39, 40, 40, 39, 60], (1, 4)) == 2

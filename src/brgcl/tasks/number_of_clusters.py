@@ -4,7 +4,8 @@ Representations are clustered at a decade and a half of prices (`method/coarsene
 price a cluster has to explain that share of the scatter. Three rules turn the path into an answer:
 
     plateau     A number that stays the same while the price falls threefold is the answer: groups
-                that are apart are found at any price in between.
+                that are apart are found at any price in between. Of many clusters a twentieth more
+                or less makes no difference.
     price       Without such a plateau, groups are nested, and the answer is the number at the price
                 that was asked for (0.03 unless told otherwise).
     structure   The clusters have to explain at least a fifth more of the scatter than as many
@@ -35,6 +36,7 @@ from brgcl.tasks.metrics import ari
 PRICE = 0.03
 PRICES = tuple(0.1 * 0.85**step for step in range(25))  # 0.1 down to 0.002
 PLATEAU = 3.0  # a plateau spans at least this factor in price
+TOLERANCE = 0.05  # within which numbers of a plateau differ, as a share: 39 and 40, not 7 and 8
 STRUCTURE = 1.2  # clusters explain at least so many times what Gaussian rows do
 NULL_DRAWS = 3
 MAX_ROWS = 5000  # rows on which the number is found
@@ -149,7 +151,7 @@ def _look(
     span = longest_plateau(ordered, numbers)
     rule, at = "price", ordered.index(price or PRICE)
     if price is None and span is not None and _is_long(ordered, span):
-        rule, at = "plateau", span[0]
+        rule, at = "plateau", first_of_main_number(ordered, numbers, span)
     chosen = path[at]
     explained = explained_share(h, chosen.assignment)
     null = explained_by_null(h, chosen.num_clusters, generator)
@@ -193,23 +195,47 @@ def _is_long(prices: Sequence[float], span: tuple[int, int]) -> bool:
     return prices[span[0]] / prices[span[1]] >= PLATEAU
 
 
-def longest_plateau(prices: Sequence[float], numbers: Sequence[int]) -> tuple[int, int] | None:
-    """First and last index of the longest run of one number above 1, measured in log price.
+def longest_plateau(
+    prices: Sequence[float], numbers: Sequence[int], *, tolerance: float = TOLERANCE
+) -> tuple[int, int] | None:
+    """First and last index of the longest run of about one number above 1, in log price.
+
+    Args:
+        prices: Prices, from the highest.
+        numbers: Number of clusters at each price.
+        tolerance: Difference within a run, as a share of its largest number.
 
     Example:
         >>> longest_plateau([0.1, 0.05, 0.02, 0.01], [1, 3, 3, 4])
         (1, 2)
+        >>> longest_plateau([0.1, 0.05, 0.02, 0.01], [30, 39, 39, 40])
+        (1, 3)
     """
-    best, length = None, -1.0
-    start = 0
-    for at in range(1, len(numbers) + 1):
-        if at < len(numbers) and numbers[at] == numbers[start]:
-            continue
-        span = math.log(prices[start] / prices[at - 1])
-        if numbers[start] > 1 and span > length:
-            best, length = (start, at - 1), span
-        start = at
+    best, length, start = None, -1.0, 0
+    for at in range(len(numbers)):
+        run = numbers[start : at + 1]
+        while max(run) - min(run) > tolerance * max(run):
+            start, run = start + 1, run[1:]
+        span = math.log(prices[start] / prices[at])
+        if min(run) > 1 and span > length:
+            best, length = (start, at), span
     return best
+
+
+def first_of_main_number(
+    prices: Sequence[float], numbers: Sequence[int], span: tuple[int, int]
+) -> int:
+    """Index at which the number that a plateau has for longest begins.
+
+    Example:
+        >>> first_of_main_number([0.05, 0.02, 0.01, 0.001], [39, 39, 40, 40], (0, 3))
+        2
+    """
+    first, last = span
+    run = slice(first, last + 1)
+    main = longest_plateau(prices[run], numbers[run], tolerance=0)
+    assert main is not None, "a plateau is of numbers above 1"
+    return first + main[0]
 
 
 def explained_share(h: Tensor, assignment: Tensor) -> float:
