@@ -61,9 +61,10 @@ FOOT = """
 
 - With clean labels the classifier takes the attributes of the graphs of web pages and of actors. It
   is then within five points of `mlp`. On chameleon and squirrel edges help although they do not
-  follow classes, and `gcn` is as good or up to six points better.
-- With 40 % of wrong labels the choice is less certain. On the graphs of web pages, `mlp` is 4 to 14
-  points better. On squirrel with half of the nodes labelled, `gcn` is 13 points better.
+  follow classes, and `gcn` is as good or up to seven points better.
+- With 40 % of wrong labels the choice is less certain. In five of six cells of the graphs of web
+  pages `mlp` is 9 to 14 points better. On squirrel with half of the nodes labelled, `gcn` is 14
+  points better.
 - If most neighbours in your own graph belong to other classes, try `brgcl classify --method mlp`
   and `--method gcn` too. Label some nodes with care, leave them out of the labels that you pass,
   and compare the predictions for them.
