@@ -58,47 +58,49 @@ def import_graph() -> dict[str, set[str]]:
     return {name: imports_of(name, path, known) for name, path in known.items()}
 
 
-def room_of(module: str) -> str:
-    """The room of a module: the file or folder right under `brgcl`."""
+def package_of(module: str) -> str:
+    """The package of a module: the file or folder right under `brgcl`."""
     return module.split(".")[0]
 
 
-def rooms(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """For every room, the other rooms that it imports."""
+def packages(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """For every package, the other packages that it imports."""
     found: dict[str, set[str]] = {}
     for module, targets in graph.items():
-        room = room_of(module)
-        found.setdefault(room, set()).update(room_of(target) for target in targets)
-    return {room: targets - {room} for room, targets in found.items()}
+        package = package_of(module)
+        found.setdefault(package, set()).update(package_of(target) for target in targets)
+    return {package: targets - {package} for package, targets in found.items()}
 
 
 def layers(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """Rooms from the ground up: a room stands one floor above the highest that it imports.
+    """Packages by level: a package is one level above the highest that it imports.
 
     Raises:
-        ValueError: Some rooms import each other.
+        ValueError: Some packages import each other.
     """
-    left = {room: set(targets) for room, targets in graph.items()}
-    floors = []
+    left = {package: set(targets) for package, targets in graph.items()}
+    levels = []
     while left:
-        free = sorted(room for room, targets in left.items() if not targets & left.keys())
+        free = sorted(package for package, targets in left.items() if not targets & left.keys())
         if not free:
             raise ValueError(f"these import each other: {', '.join(sorted(left))}")
-        floors.append(free)
-        for room in free:
-            del left[room]
-    return floors
+        levels.append(free)
+        for package in free:
+            del left[package]
+    return levels
 
 
 def shortest_arrows(graph: Mapping[str, set[str]]) -> list[tuple[str, str]]:
     """Arrows that no longer way replaces (the transitive reduction)."""
     reach: dict[str, set[str]] = {}
-    for floor in layers(graph):
-        for room in floor:
-            reach[room] = set(graph[room]).union(*(reach[target] for target in graph[room]))
+    for level in layers(graph):
+        for package in level:
+            reach[package] = set(graph[package]).union(
+                *(reach[target] for target in graph[package])
+            )
     return sorted(
-        (room, target)
-        for room, targets in graph.items()
+        (package, target)
+        for package, targets in graph.items()
         for target in targets
         if not any(target in reach[other] for other in targets)
     )

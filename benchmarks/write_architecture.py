@@ -1,15 +1,15 @@
-"""Draw the map of the rooms from the imports: python benchmarks/write_architecture.py."""
+"""Draw the map of the packages from the imports: python benchmarks/write_architecture.py."""
 
 import ast
 import textwrap
 from html import escape
 from pathlib import Path
 
-from import_graph import SOURCE, import_graph, layers, rooms, shortest_arrows
+from import_graph import SOURCE, import_graph, layers, packages, shortest_arrows
 
 MAP = Path(__file__).parent.parent / "docs" / "img" / "architecture.svg"
 HIDDEN = {"__init__", "__main__"}  # doors that lead everywhere
-WIDTH, BOX_WIDTH, BOX_HEIGHT, GAP, FLOOR = 1240, 196, 78, 14, 118
+WIDTH, BOX_WIDTH, BOX_HEIGHT, GAP, LEVEL = 1240, 196, 78, 14, 118
 STYLE = """
   text { font: 12px system-ui, sans-serif; fill: #1b1f24 }
   .name { font-weight: 600; font-size: 14px }
@@ -23,33 +23,33 @@ STYLE = """
 """
 
 
-def purpose(room: str) -> str:
-    """The first sentence of a room's docstring."""
-    file = SOURCE / f"{room}.py"
-    text = (file if file.exists() else SOURCE / room / "__init__.py").read_text(encoding="utf-8")
+def purpose(package: str) -> str:
+    """The first sentence of a package's docstring."""
+    file = SOURCE / f"{package}.py"
+    text = (file if file.exists() else SOURCE / package / "__init__.py").read_text(encoding="utf-8")
     return (ast.get_docstring(ast.parse(text)) or "").split("\n")[0].rstrip(".")
 
 
-def places(floors: list[list[str]]) -> dict[str, tuple[float, float]]:
-    """Centre of each room's box; the ground floor is at the bottom, as in a house."""
+def places(levels: list[list[str]]) -> dict[str, tuple[float, float]]:
+    """Centre of each box; the lowest level is at the bottom."""
     found = {}
-    for number, floor in enumerate(reversed(floors)):
+    for number, level in enumerate(reversed(levels)):
         step = BOX_WIDTH + GAP
-        left = (WIDTH - step * len(floor) + GAP) / 2 + BOX_WIDTH / 2
-        for column, room in enumerate(floor):
-            found[room] = (left + column * step, 20 + number * FLOOR + BOX_HEIGHT / 2)
+        left = (WIDTH - step * len(level) + GAP) / 2 + BOX_WIDTH / 2
+        for column, package in enumerate(level):
+            found[package] = (left + column * step, 20 + number * LEVEL + BOX_HEIGHT / 2)
     return found
 
 
-def box(room: str, x: float, y: float) -> str:
-    """One room with its name and its purpose."""
-    lines = textwrap.wrap(purpose(room), 30)[:3]
-    folder = "" if (SOURCE / f"{room}.py").exists() else "/"
+def box(package: str, x: float, y: float) -> str:
+    """One package with its name and its purpose."""
+    lines = textwrap.wrap(purpose(package), 30)[:3]
+    folder = "" if (SOURCE / f"{package}.py").exists() else "/"
     shown = [
         f'<rect class="box" x="{x - BOX_WIDTH / 2:.1f}" y="{y - BOX_HEIGHT / 2:.1f}" '
         f'width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="6"/>',
         f'<text class="name" x="{x:.1f}" y="{y - 18:.1f}" text-anchor="middle">'
-        f"{escape(room)}{folder}</text>",
+        f"{escape(package)}{folder}</text>",
     ]
     shown += [
         f'<text x="{x:.1f}" y="{y + 1 + 15 * row:.1f}" text-anchor="middle">{escape(line)}</text>'
@@ -72,21 +72,21 @@ def arrow(start: tuple[float, float], end: tuple[float, float]) -> str:
 def draw_map() -> str:
     """The whole map as SVG."""
     graph = {
-        room: targets - HIDDEN
-        for room, targets in rooms(import_graph()).items()
-        if room not in HIDDEN
+        package: targets - HIDDEN
+        for package, targets in packages(import_graph()).items()
+        if package not in HIDDEN
     }
-    floors = layers(graph)
-    where = places(floors)
-    height = 40 + FLOOR * len(floors) - (FLOOR - BOX_HEIGHT)
+    levels = layers(graph)
+    where = places(levels)
+    height = 40 + LEVEL * len(levels) - (LEVEL - BOX_HEIGHT)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        'aria-label="Rooms of brgcl; an arrow means: imports">',
+        'aria-label="Packages of brgcl; an arrow means: imports">',
         f"<style>{STYLE}</style>",
         '<defs><marker id="head" viewBox="0 0 8 8" refX="4" refY="4" markerWidth="7" '
         'markerHeight="7" orient="auto"><path class="head" d="M0 0 L8 4 L0 8 z"/></marker></defs>',
-        *(arrow(where[room], where[target]) for room, target in shortest_arrows(graph)),
-        *(box(room, *where[room]) for floor in floors for room in floor),
+        *(arrow(where[package], where[target]) for package, target in shortest_arrows(graph)),
+        *(box(package, *where[package]) for level in levels for package in level),
         "</svg>",
     ]
     return "\n".join(parts) + "\n"
