@@ -102,6 +102,16 @@ def test_a_run_keeps_the_model_and_the_files_that_a_command_reads(run, own, tmp_
     assert {file: file.read_bytes() for file in first.rglob("*") if file.is_file()} == before
 
 
+def test_a_perceptron_that_is_not_stored_is_missed(run, own, tmp_path):
+    given = files(own, "old", "edges", "features", "labels")
+    assert run("classify", *given, *SMALL, "--rule", "mlp", "--out", tmp_path / "run")[0] == 0
+    new = files(own, "new", "edges", "features")
+    code, out, err = run("transform", tmp_path / "run", *new, "--out", tmp_path / "new", "--json")
+    assert code == 0, err
+    assert "num_classes" not in json.loads(out)
+    assert "no classes are predicted, because a run does not store the perceptron" in err
+
+
 def test_classify_with_the_model_of_a_run(run, own, tmp_path):
     given = files(own, "old", "edges", "features")
     assert run("embed", *given, *SMALL, "--out", tmp_path / "run")[0] == 0

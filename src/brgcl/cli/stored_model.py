@@ -1,5 +1,6 @@
 """What a run has learned, read back: its model, and its classifier where it has one."""
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from brgcl.model import BRGCL
     from brgcl.tasks.linear_classifier import LinearClassifier
 
+log = logging.getLogger("brgcl")
 MODEL_FILE, CLASSIFIER_FILE = "model.safetensors", "classifier.safetensors"
 
 
@@ -34,5 +36,16 @@ def load_classifier(path: Path) -> "LinearClassifier | None":
     """Load the classifier of a run folder; None if it has none."""
     from brgcl.tasks.linear_classifier import LinearClassifier
 
-    file = path / CLASSIFIER_FILE
-    return LinearClassifier.load(file) if file.is_file() else None
+    file, nodes = path / CLASSIFIER_FILE, path / "nodes.parquet"
+    if file.is_file():
+        return LinearClassifier.load(file)
+    if nodes.is_file():
+        from pyarrow import parquet
+
+        if "predicted" in parquet.read_schema(nodes).names:
+            log.warning(
+                "%s: no classes are predicted, because a run does not store the perceptron; use a "
+                "run of brgcl classify with another --rule",
+                path,
+            )
+    return None
