@@ -41,7 +41,7 @@ def test_a_frame_names_nodes_and_attributes_and_a_series_is_matched_by_name():
     assert graph.feature_names == ["a", "b", "c", "d"]
     assert (graph.y.tolist(), graph.class_names) == ([0, -1, 1, -1], ["1", "2"])
     assert knn_graph(x, labels.reindex(list("wxyz")).to_numpy(), k=1).y.tolist() == [0, -1, 1, -1]
-    with pytest.raises(InputError, match=r"index has names that the index of x has not"):
+    with pytest.raises(InputError, match="index has names that are not in the index of x"):
         knn_graph(x, pd.Series([1, 2, 1, 2]), k=1)
 
 

@@ -66,7 +66,7 @@ def knn_graph(
         if names is not None and hasattr(labels, "reindex"):
             if not labels.index.isin(index).all():
                 raise InputError(
-                    "labels is a Series whose index has names that the index of x has not; give "
+                    "labels is a Series whose index has names that are not in the index of x; give "
                     "labels.to_numpy() to take them by position"
                 )
             labels = labels.astype(object).reindex(index)
