@@ -71,7 +71,7 @@ def test_wrong_labels_do_not_make_edges_look_right():
     data = make_graph(1500, num_classes=4, homophily=0.5, topic_strength=0.6)
     labels = make_wrong(torch.where(data.test_mask, -1, data.y), 0.3, 4)
     rows, truth = labelled(data, labels), true_assortativity(data)
-    alike, nodes, unit = sampled_rows(rows.attributes.x, rows.transition, labels)
+    alike, nodes, unit = sampled_rows(rows.attributes.x, neighbours(rows.transition), labels)
     h = homophily_by_attributes(alike, unit, F.one_hot(labels[nodes], 4).float())
     assert abs(assortativity(rows) - truth) < abs((h - 0.25) / 0.75 - truth) / 2
 
@@ -82,7 +82,7 @@ def test_labelled_edges_tell_where_neighbours_are_alike_for_another_reason(rate)
     data.x = transition_of(data, 600) @ data.x.to_dense()
     labels = make_wrong(torch.where(torch.arange(600) % 2 == 0, data.y, -1), rate, 3)
     rows = labelled(data, labels)
-    alike, nodes, unit = sampled_rows(rows.attributes.x, rows.transition, labels)
+    alike, nodes, unit = sampled_rows(rows.attributes.x, neighbours(rows.transition), labels)
     assert homophily_by_attributes(alike, unit, F.one_hot(labels[nodes], 3).float()) > 0.5
     assert true_assortativity(data) < assortativity(rows) < LOW
 
@@ -119,7 +119,9 @@ def test_the_share_of_equal_classes_is_the_best_of_a_grid():
 def test_edges_between_labelled_nodes_are_counted_once():
     edges = torch.tensor([[0, 1, 2, 3, 0], [1, 2, 3, 0, 2]])
     graph = Data(x=torch.eye(5), edge_index=torch.cat([edges, edges.flip(0)], 1))
-    counts = count_labelled_edges(transition_of(graph, 5), torch.tensor([0, 1, 1, -1, 0]), 2)
+    counts = count_labelled_edges(
+        neighbours(transition_of(graph, 5)), torch.tensor([0, 1, 1, -1, 0]), 2
+    )
     assert counts.sum() == 3
     assert counts[0, 1] + counts[1, 0] == 2
     assert counts[1, 1] == 1
@@ -128,7 +130,7 @@ def test_edges_between_labelled_nodes_are_counted_once():
 def test_labels_are_sampled_once_each():
     data = make_graph(300, num_classes=4)
     labels = torch.where(data.test_mask, -1, data.y)
-    _, nodes, _ = sampled_rows(of_graph(data), transition_of(data, 300), labels)
+    _, nodes, _ = sampled_rows(of_graph(data), neighbours(transition_of(data, 300)), labels)
     assert sorted(nodes.tolist()) == (labels >= 0).nonzero().squeeze(1).tolist()
 
 
@@ -151,7 +153,7 @@ def test_sampled_rows_are_centred_whatever_the_layout():
     labels = torch.full((30,), -1)
     labels[[3, 5]] = torch.tensor([0, 1])
     for matrix in (Matrix(x), Matrix(x.to_sparse_csr())):
-        alike, nodes, unit = sampled_rows(matrix, transition, labels)
+        alike, nodes, unit = sampled_rows(matrix, neighbours(transition), labels)
         rows = F.normalize(x - x.mean(0), dim=1)
         np.testing.assert_allclose(unit, rows[nodes], atol=1e-6)
         assert alike == pytest.approx(float((rows[edges[0]] * rows[edges[1]]).sum(1).mean()))
@@ -159,5 +161,7 @@ def test_sampled_rows_are_centred_whatever_the_layout():
 
 def test_a_graph_without_edges_has_no_neighbours_that_are_alike():
     graph = Data(x=torch.eye(3), edge_index=torch.zeros(2, 0, dtype=torch.long))
-    alike, _, _ = sampled_rows(of_graph(graph), transition_of(graph, 3), torch.tensor([0, 1, -1]))
+    alike, _, _ = sampled_rows(
+        of_graph(graph), neighbours(transition_of(graph, 3)), torch.tensor([0, 1, -1])
+    )
     assert alike == 0

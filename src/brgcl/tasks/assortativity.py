@@ -56,12 +56,13 @@ def assortativity(rows: LabelledRows) -> float:
     one_hot = F.one_hot(noise.given_, C).double()
     joint = noise.posterior_.double().T @ one_hot / len(one_hot)  # true class to label, (C, C)
     classes = (joint / joint.sum(0).clamp_min(1e-12)).T  # label to class, (C, C)
-    alike, nodes, unit = sampled_rows(views.x, views.transition, rows.labels)
+    ends = neighbours(views.transition)
+    alike, nodes, unit = sampled_rows(views.x, ends, rows.labels)
     by_attributes = homophily_by_attributes(alike, unit, classes[rows.labels[nodes]].to(unit))
     chance = float(joint.sum(1).square().sum())
     if by_attributes == float("inf") or chance > 1 - 1e-9:
         return float("inf")
-    edges = count_labelled_edges(views.transition, rows.labels, C)
+    edges = count_labelled_edges(ends, rows.labels, C)
     h = homophily_of_labelled_edges(edges, joint, min(max(by_attributes, 0.0), 1.0))
     return (h - chance) / (1 - chance)
 
@@ -84,9 +85,9 @@ def homophily_of_labelled_edges(edges: Tensor, joint: Tensor, by_attributes: flo
     return h
 
 
-def count_labelled_edges(transition: Matrix, labels: Tensor, num_classes: int) -> Tensor:
+def count_labelled_edges(ends: tuple[Tensor, Tensor], labels: Tensor, num_classes: int) -> Tensor:
     """Count the edges between labelled nodes by the two labels, each edge once, `(C, C)`."""
-    start, end = neighbours(transition)
+    start, end = ends
     known = (start < end) & (labels[start] >= 0) & (labels[end] >= 0)
     cell = labels[start[known]] * num_classes + labels[end[known]]
     return cell.bincount(minlength=num_classes**2).view(num_classes, num_classes)
@@ -119,7 +120,9 @@ def homophily_by_attributes(alike: float, unit: Tensor, classes: Tensor) -> floa
     return (alike - s / pairs) / slope + t / pairs  # the line passes through the means of s, t
 
 
-def sampled_rows(x: Matrix, transition: Matrix, labels: Tensor) -> tuple[float, Tensor, Tensor]:
+def sampled_rows(
+    x: Matrix, ends: tuple[Tensor, Tensor], labels: Tensor
+) -> tuple[float, Tensor, Tensor]:
     """Look at some edges and some labelled nodes; the sample is the same for the same graph.
 
     Returns:
@@ -132,7 +135,7 @@ def sampled_rows(x: Matrix, transition: Matrix, labels: Tensor) -> tuple[float, 
     def unit(nodes: Tensor) -> Tensor:
         return F.normalize(Matrix(take_rows(x.data, nodes)).dense - mean, dim=1)
 
-    start, end = neighbours(transition)
+    start, end = ends
     some = torch.randperm(len(start), generator=generator)[:SAMPLE]
     alike = (unit(start[some]) * unit(end[some])).sum(1).mean() if len(some) else torch.zeros(())
     known = (labels >= 0).nonzero().squeeze(1)

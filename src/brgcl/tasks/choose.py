@@ -29,7 +29,7 @@ def clearly_better(
     errors: Literal["null", "observed"] = "null",
     margin: int = 2,
 ) -> bool:
-    """Whether the one is right on more nodes than the other by at least two standard errors.
+    """Whether the one is right on more nodes than the other by at least `margin` standard errors.
 
     With b nodes that only the challenger has right and c that only the incumbent has, of n in all,
     the lead is b - c. Its squared standard error is b + c if both are equally good ("null", as in
@@ -41,7 +41,7 @@ def clearly_better(
         challenger: Mask of the nodes that the one has right, `(n,)`.
         incumbent: Mask of the nodes that the other has right, `(n,)`.
         errors: Which standard error.
-        margin: How many of them.
+        margin: Number of standard errors.
 
     Example:
         >>> few, many = torch.tensor([True] * 6 + [False] * 6), torch.tensor([True] * 12)

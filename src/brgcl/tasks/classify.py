@@ -242,8 +242,8 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # s
         if found >= ENOUGH:
             return "bayes", {}, by_rows
         by_attributes = own_attributes.fit_attributes(rows, by_rows)
-        fitted: dict[str, Predictor] = {"bayes": by_rows, **by_attributes}
-        right = {"bayes": by_rows.right, **{k: fit.right for k, fit in by_attributes.items()}}
+        fitted = {"bayes": by_rows, **by_attributes}
+        right = {name: fit.right for name, fit in fitted.items()}
         if found >= LOW:
             name = choose.most_cautious(right)
         else:
